@@ -1,4 +1,6 @@
-// Requests to the API. This is the only module that calls `fetch`.
+// Requests to the API, and the signed-in user. This is the only module that calls `fetch`.
+
+import { signal } from "@preact/signals";
 
 import { base } from "./routes.js";
 import { words } from "./words.js";
@@ -21,17 +23,6 @@ export class ApiError extends Error {
     this.requestId = requestId;
     this.retryAfter = retryAfter;
   }
-}
-
-/** @type {(() => void)[]} */
-const onSignedOut = [];
-
-/**
- * Registers a function that is called when the service refuses the session.
- * @param {() => void} listener
- */
-export function whenSignedOut(listener) {
-  onSignedOut.push(listener);
 }
 
 /**
@@ -67,7 +58,7 @@ export async function send(method, path, { body, etag, isText } = {}) {
   });
   const answer = isText && response.ok ? text : parsed(text);
   if (response.ok) return { status: response.status, body: answer, next: response.headers.get("x-next-cursor"), etag: response.headers.get("etag") };
-  if (response.status === 401) onSignedOut.forEach((listener) => listener());
+  if (response.status === 401) signedOut();
   throw new ApiError(response.status, answer?.error ?? words.errors.unknown, {
     code: answer?.code,
     details: answer?.details,
@@ -158,3 +149,61 @@ export const api = {
    */
   watch: (project) => new EventSource(`${base}/api/v1/projects/${segment(project)}/watch`),
 };
+
+/** @typedef {"loading" | "in" | "out" | "ended" | "failed"} Session */
+
+/** State of the session. `ended` shows a sign-in dialog over the screen, `out` a sign-in page. */
+export const session = signal(/** @type {Session} */ ("loading"));
+
+/** Account of the signed-in user. */
+export const person = signal(/** @type {any} */ (null));
+
+/** Settings of browser sign-in; `null` until they are known. */
+export const signIn = signal(/** @type {any} */ (null));
+
+/** Error of the first request, if the session is `failed`. */
+export const sessionError = signal(/** @type {any} */ (null));
+
+/** Tells other windows that the user signed in or out. */
+const channel = new BroadcastChannel("secrets-session");
+
+/** Loads the user's account, and sets the state. */
+export async function loadSession() {
+  try {
+    const me = await api.me();
+    // Staged changes belong to one user.
+    if (person.value && person.value.id !== me.id) return location.reload();
+    person.value = me;
+    if (session.value !== "in") channel.postMessage("in");
+    session.value = "in";
+  } catch (error) {
+    if (/** @type {any} */ (error).status === 401) return;
+    sessionError.value = error;
+    if (session.value === "loading") session.value = "failed";
+  }
+}
+
+async function loadSignIn() {
+  signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
+}
+
+/** Returns the URL of the sign-in page, which leads back to this page. */
+export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
+
+/** Signs the user out. */
+export async function signOut() {
+  await api.signOut();
+  channel.postMessage("out");
+  location.assign(`${base}/`);
+}
+
+/** Asks the user to sign in, after the service has refused the session. */
+function signedOut() {
+  session.value = session.value === "loading" || session.value === "out" ? "out" : "ended";
+  if (!signIn.value) loadSignIn();
+}
+
+channel.addEventListener("message", ({ data }) => {
+  if (data === "out" && session.value === "in") session.value = "ended";
+  if (data === "in") loadSession();
+});

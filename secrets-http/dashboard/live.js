@@ -1,8 +1,7 @@
 // Changes that others make to a project, from its event stream. If several windows of a browser
 // show the project, one opens the stream and notifies the others.
 
-import { api } from "./api.js";
-import { person } from "./session.js";
+import { api, person } from "./api.js";
 
 /** Time after which a window that is not visible closes the event stream, in ms. */
 const UNSEEN_FOR = 60_000;

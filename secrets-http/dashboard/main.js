@@ -1,14 +1,78 @@
-// Entry point of the dashboard.
+// Entry point of the dashboard: shows the screen for the current path.
 
 import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
 
-import { App } from "./screens/app.js";
+import { loadSession, session, sessionError } from "./api.js";
+import { Project } from "./grid/project.js";
+import { Bar } from "./parts/bar.js";
+import { applyTheme } from "./parts/browser.js";
 import { html } from "./parts/html.js";
-import { start } from "./routes.js";
-import { load } from "./session.js";
-import { applyTheme } from "./parts/theme.js";
+import { Empty, Ended, Failed, Notices, SECTION_STYLES, SignedOut, Skeleton, loadLate } from "./parts/messages.js";
+import { projectsPath, route, start } from "./routes.js";
+import { words } from "./words.js";
+
+/**
+ * Functions that load the module of a screen when it is opened, by the name of the screen in `routes.js`.
+ * @type {Record<string, () => Promise<any>>}
+ */
+const SECTIONS = {
+  projects: () => import("./sections/projects.js"),
+  account: () => import("./sections/account.js"),
+  access: () => import("./sections/access.js"),
+  audit: () => import("./sections/audit.js"),
+  environments: () => import("./sections/environments.js"),
+  members: () => import("./sections/members.js"),
+  rotations: () => import("./sections/rotations.js"),
+  scans: () => import("./sections/scans.js"),
+  settings: () => import("./sections/settings.js"),
+  tokens: () => import("./sections/tokens.js"),
+  usage: () => import("./sections/usage.js"),
+};
+
+/** @param {string} name */
+const loadSection = (name) => loadLate(SECTIONS[name], SECTION_STYLES);
+
+/** @param {{ name: string, properties: Record<string, string | undefined> }} properties */
+function Section({ name, properties }) {
+  const [found, setFound] = useState(/** @type {{ Content?: any, isFailed?: boolean }} */ ({}));
+  const begin = () => {
+    setFound({});
+    loadSection(name).then(({ Content }) => setFound({ Content }), () => setFound({ isFailed: true }));
+  };
+  useEffect(begin, []);
+  const { Content, isFailed } = found;
+  if (Content) return html`<${Content} name=${name} ...${properties} />`;
+  const actions = html`<button class="main" onClick=${begin}>${words.retry}</button>
+    <button onClick=${() => location.reload()}>${words.reload}</button>`;
+  return html`<${Bar} /><main class="list">
+    ${isFailed ? html`<${Empty} title=${words.errors.late} actions=${actions}><p>${words.errors.lateHint}</p><//>` : html`<${Skeleton} rows=${6} />`}
+  </main>`;
+}
+
+function Screen() {
+  const { screen, ...properties } = route.value;
+  if (screen === "secrets") return html`<${Project} key=${properties.project} name=${properties.project} />`;
+  if (SECTIONS[screen]) return html`<${Section} key=${JSON.stringify(route.value)} name=${screen} properties=${properties} />`;
+  const back = html`<a class="button" href=${projectsPath}>${words.errors.toProjects}</a>`;
+  return html`<${Bar} /><main><${Empty} title=${words.errors.page} actions=${back} /></main>`;
+}
+
+function App() {
+  const current = session.value;
+  useEffect(() => {
+    if (current !== "in") document.title = words.product;
+  }, [current]);
+  if (current === "loading") return html`<${Bar} /><main class="list"><${Skeleton} rows=${6} /></main>`;
+  if (current === "out") return html`<${SignedOut} />`;
+  if (current === "failed") return html`<${Bar} /><main><${Failed} error=${sessionError.value} onRetry=${loadSession} /></main>`;
+  return html`<${Screen} /><${Notices} />${current === "ended" && html`<${Ended} />`}`;
+}
 
 applyTheme();
 start();
-load();
+loadSession();
+// The section is loaded together with the account of the user. `Section` reports a failure.
+const { screen } = route.value;
+if (SECTIONS[screen]) loadSection(screen).catch(() => {});
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("dashboard")));

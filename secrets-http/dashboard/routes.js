@@ -6,10 +6,8 @@ import { effect, signal } from "@preact/signals";
 export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
 
 /**
- * @typedef {{ screen: "projects" | "account" | "unknown" }
- *   | { screen: "project", project: string }
- *   | { screen: "section", project: string, section: string }
- *   | { screen: "team", team: string, section: string }} Route
+ * Name of a screen, with the slug of its project or the ID of its team. `unknown` is a path without a screen.
+ * @typedef {{ screen: string, project?: string, team?: string }} Route
  */
 
 /** Names of the dashboard pages of a project, as in the path `projects/{project}/{name}`. */
@@ -18,21 +16,27 @@ export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens",
 /** Names of the dashboard pages of a team, as in the path `teams/{team}/{name}`. */
 export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
+/**
+ * Names of all screens, by their path below the path of the service.
+ * @type {Record<string, string>}
+ */
+export const SCREENS = {
+  "": "projects",
+  projects: "projects",
+  account: "account",
+  "projects/{project}": "secrets",
+  ...Object.fromEntries(PROJECT_SECTIONS.map((name) => [`projects/{project}/${name}`, name])),
+  ...Object.fromEntries(TEAM_SECTIONS.map((name) => [`teams/{team}/${name}`, name])),
+};
+
 /** Returns the screen that belongs to a path. @param {string} path @returns {Route} */
 export function routeOf(path) {
   if (!path.startsWith(`${base}/`)) return { screen: "unknown" };
-  const parts = path.slice(base.length + 1).split("/");
-  if (parts.length === 1 && ["", "projects"].includes(parts[0])) return { screen: "projects" };
-  if (parts.length === 2 && parts[0] === "projects") return { screen: "project", project: decoded(parts[1]) };
-  if (parts.length === 1 && parts[0] === "account") return { screen: "account" };
-  const [place, name, section] = parts;
-  if (parts.length === 3 && place === "projects" && PROJECT_SECTIONS.includes(section)) {
-    return { screen: "section", project: decoded(name), section };
-  }
-  if (parts.length === 3 && place === "teams" && TEAM_SECTIONS.includes(section)) {
-    return { screen: "team", team: decoded(name), section };
-  }
-  return { screen: "unknown" };
+  const [place, name, ...rest] = path.slice(base.length + 1).split("/");
+  const parameter = place === "teams" ? "team" : "project";
+  const template = [place, ...(name === undefined ? [] : [`{${parameter}}`]), ...rest].join("/");
+  if (!Object.hasOwn(SCREENS, template)) return { screen: "unknown" };
+  return name === undefined ? { screen: SCREENS[template] } : { screen: SCREENS[template], [parameter]: decoded(name) };
 }
 
 /** Decodes a path segment, unless it is malformed. @param {string} part */

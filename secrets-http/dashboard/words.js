@@ -1,6 +1,4 @@
-// Texts of the dashboard.
-
-import { count } from "./parts/time.js";
+// Texts of the dashboard, and dates and numbers in the language of the browser.
 
 /** @param {number} number @param {string} one @param {string} [many] */
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
@@ -10,11 +8,14 @@ export const words = {
   home: "secrets: projects",
   loading: "Loading…",
   retry: "Try again",
+  reload: "Reload the page",
   close: "Close",
   cancel: "Cancel",
   errors: {
     network: "The service cannot be reached",
     networkHint: "Check the connection, then try again.",
+    late: "This part of the page cannot be loaded",
+    lateHint: "Check the connection. If the service has been updated meanwhile, reload the page.",
     unknown: "The service answered with an error",
     requestId: "Request",
     gone: "Not found",
@@ -65,15 +66,6 @@ export const words = {
     }),
   },
   theme: { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" },
-  projects: {
-    title: "Projects",
-    filter: "Filter projects",
-    none: "No projects yet",
-    create: "New project",
-    noneText: "A project has environments, and each environment has secrets. Drop a .env file here, create the first one by name, or use the command line:",
-    noMatch: "No project matches the filter.",
-    changed: "changed",
-  },
   grid: {
     label: (/** @type {string} */ project) => `Secrets of ${project}`,
     key: "Key",
@@ -177,3 +169,30 @@ export const words = {
   changedSecrets: (/** @type {number} */ number, /** @type {string} */ environments) =>
     `${plural(number, "secret")} changed in ${environments}`,
 };
+
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "long" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const numbers = new Intl.NumberFormat();
+
+/** Units in seconds. @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["week", 604_800],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+/** Returns the age of a time, such as "2 hours ago". @param {string} time */
+export function ago(time, now = Date.now()) {
+  const seconds = Math.round((Date.parse(time) - now) / 1000);
+  const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", Infinity];
+  return relative.format(Math.round(seconds / length), unit);
+}
+
+/** Formats date and time. @param {string} time */
+export const exactly = (time) => full.format(new Date(time));
+
+/** @param {number} number */
+export const count = (number) => numbers.format(number);

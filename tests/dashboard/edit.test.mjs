@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, findings, goTo, launch, open, openGrid, withoutEvents } from "./browser.mjs";
+import { cell, findings, goTo, launch, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 
@@ -162,18 +162,37 @@ test("a key that is saved stays in the grid while the page loads its version", a
 
 test("what is saved stays saved if the page cannot load it", async () => {
   const { page, slug, context } = await opened();
-  // The event of the save would load the comparison again, and the notice of this failure would replace the
-  // other one.
-  await withoutEvents(context);
+  let isFailing = false;
+  await context.route("**/compare", (route) => (isFailing ? route.abort() : route.fallback()));
+  // A stream of events begins with an event, after which the page loads the comparison a second time.
+  let answers = 0;
+  const isCurrent = new Promise((resolve) => page.on("response", (response) => response.url().endsWith("/compare") && ++answers === 2 && resolve()));
   await page.reload();
   await page.locator("#grid").waitFor();
+  await isCurrent;
   await edit(page, "REDIS_URL", "staging", "kvc_stored");
-  await context.route("**/compare", (route) => route.abort());
+  await page.evaluate(() => {
+    window.notices = [];
+    new MutationObserver(() => window.notices.push(document.querySelector(".notice span")?.textContent)).observe(document.querySelector(".notices"), { subtree: true, childList: true, characterData: true });
+  });
+  isFailing = true;
   await page.locator("#grid").press("Control+s");
   await page.getByRole("button", { name: "Save 1 change" }).click();
   await page.getByText("This page still shows the state before: reload it.").waitFor();
   assert.equal(await bar(page).isVisible(), false);
   assert.equal(await value(slug, "staging", "REDIS_URL"), "kvc_stored");
+
+  // The event of another change loads the comparison again, which fails too.
+  const isRefused = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/compare"));
+  await change(call, slug, [{ environment: "development", key: "REDIS_URL", action: "set", value: "kvc_other" }]);
+  await isRefused;
+  isFailing = false;
+  await change(call, slug, [{ environment: "production", key: "REDIS_URL", action: "set", value: "kvc_other" }]);
+  await page.getByText("Saved 1 change.", { exact: true }).waitFor();
+  await cell(page, "REDIS_URL", "staging").and(page.locator("[aria-label*='v2']")).waitFor();
+  // The general notice about the failure has not replaced the notice about the save.
+  const notices = await page.evaluate(() => [...new Set(window.notices)].filter(Boolean));
+  assert.deepEqual(notices, ["Saved 1 change. This page still shows the state before: reload it.", "Saved 1 change."]);
 });
 
 for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]]) {

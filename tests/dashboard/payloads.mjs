@@ -73,6 +73,48 @@ const OTHERS = [
   "]]><script>hit()</script>",
   "+ADw-script+AD4-hit()+ADw-/script+AD4-",
   "@import 'javascript:hit()';",
+  // Styles.
+  "}*{background:url(//127.0.0.1:9/hit)}",
+  "x;background:url(javascript:hit());width:expression(hit())",
+  "</style><script>hit()</script>",
+  "\" style=position:fixed;inset:0 onclick=hit() x=\"",
+  // Drawings.
+  "<svg><set attributeName=onmouseover to=hit()>",
+  "<svg><a xlink:href=javascript:hit()><text y=9>x</text></a></svg>",
+  "<svg><foreignObject><img src=x onerror=hit()></foreignObject></svg>",
+  "<svg><style>@import'javascript:hit()'</style></svg>",
+  // Addresses.
+  "//127.0.0.1:9/hit()",
+  "https://user:hit()@127.0.0.1:9/?x=<script>hit()</script>",
+  "../../../sign-in?return_to=javascript:hit()",
+  "blob:null/hit()",
+  "view-source:javascript:hit()",
+  // Templates and markup of other languages.
+  "{{= hit() }}",
+  "{% hit() %}",
+  "[[hit()]]",
+  "${{hit()}}",
+  "<${hit()} />",
+  "[x](javascript:hit())",
+  "![x](x:x\" onerror=\"hit())",
+  "<template><script>hit()</script></template>",
+  "<x-hit onclick=hit() contenteditable autofocus onfocus=hit()>",
 ];
+
+// Values with characters that are invisible or change the direction of text, and the text that a page shows instead.
+export const INVISIBLE = [
+  ["\u202e<script>hit()</script>\u202c", "U+202E<script>hit()</script>U+202C"],
+  ["\u2066hit()\u2069", "U+2066hit()U+2069"],
+  ["<\u200bscript>hit()", "<U+200Bscript>hit()"],
+  ["\ufeffhit()", "U+FEFFhit()"],
+  ["\u001b[31mhit()\u0007", "U+001B[31mhit()U+0007"],
+  ["java\u00adscript:hit()", "javaU+00ADscript:hit()"],
+];
+
+// Names of properties that every JavaScript object has, as keys of secrets.
+export const INHERITED_KEYS = ["__proto__", "constructor", "hasOwnProperty", "toString", "valueOf"];
+
+// Text without a place where a line could be broken, longer than any window is wide.
+export const LONG = "W".repeat(400);
 
 export const PAYLOADS = [...ENDS.flatMap((end) => ELEMENTS.map((element) => `${end}${element}`)), ...OTHERS];

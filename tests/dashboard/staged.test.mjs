@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/selection.js";
+import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/cells.js";
 import { NOTHING_STAGED, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
 

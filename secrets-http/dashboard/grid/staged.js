@@ -113,7 +113,7 @@ export function planOf(changes, { hasVersions = true } = {}) {
 /**
  * Returns the IDs of changes whose secret has another version now, with this version.
  * @param {Changes} changes
- * @param {import("./marks.js").Comparison} comparison
+ * @param {import("./cells.js").Comparison} comparison
  * @returns {Map<string, number>}
  */
 export function conflictsOf(changes, { environments, keys }) {
@@ -130,8 +130,8 @@ export function conflictsOf(changes, { environments, keys }) {
 
 /**
  * Returns the comparison with a row for each key that exists only in a staged change.
- * @param {import("./marks.js").Comparison} comparison @param {Changes} changes
- * @returns {import("./marks.js").Comparison}
+ * @param {import("./cells.js").Comparison} comparison @param {Changes} changes
+ * @returns {import("./cells.js").Comparison}
  */
 export function withNewKeys(comparison, changes) {
   if (!changes.size) return comparison;
@@ -145,7 +145,7 @@ export function withNewKeys(comparison, changes) {
 
 /**
  * Names the environments that inherit the key from the changed environment.
- * @param {Change} change @param {import("./marks.js").Comparison} comparison
+ * @param {Change} change @param {import("./cells.js").Comparison} comparison
  */
 export function inheritorsOf({ environment, key }, { environments, keys }) {
   const row = keys.find((row) => row.key === key);

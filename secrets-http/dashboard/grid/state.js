@@ -2,14 +2,14 @@
 
 import { computed, signal } from "@preact/signals";
 
-import { isNarrow } from "../parts/media.js";
+import { isNarrow } from "../parts/browser.js";
 import { parameter, setParameters } from "../routes.js";
-import { SHOWS, filtered, isShown } from "./marks.js";
-import { contains, rectangleOf } from "./selection.js";
+import { SHOWS, contains, filtered, isShown, rectangleOf } from "./cells.js";
 import { NOTHING_STAGED, conflictsOf, withNewKeys } from "./staged.js";
 
-/** @typedef {import("./marks.js").Comparison} Comparison */
-/** @typedef {import("./marks.js").Show} Show */
+/** @typedef {import("./cells.js").Comparison} Comparison */
+/** @typedef {import("./cells.js").Show} Show */
+/** @typedef {import("../parts/messages.js").Notice} Notice */
 
 /** @type {Comparison} */
 const NOTHING = { revision: "", environments: [], keys: [] };
@@ -33,7 +33,7 @@ export class GridState {
   /** Active cell: its key, and the number of its visible column (0 for the column of keys). */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
   /** Corners of the selected cells; `null` for no selection. */
-  range = signal(/** @type {import("./selection.js").Range | null} */ (null));
+  range = signal(/** @type {import("./cells.js").Range | null} */ (null));
   /** True while the user chooses the environment to copy the selected values to. */
   isCopying = signal(false);
   /** Cells marked because another user has just changed them. */
@@ -47,6 +47,11 @@ export class GridState {
   isSaving = signal(false);
   /** True if the response to a save was lost, so that the changes may have been made. */
   isUncertain = signal(false);
+  /**
+   * Notices about a save whose result the page does not show yet, because loading the comparison has failed: while this
+   * is so (`stale`), and once the comparison is loaded (`saved`).
+   */
+  unshown = signal(/** @type {{ stale: Notice, saved: Notice } | null} */ (null));
   refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
   /** Cell in the editor window, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));

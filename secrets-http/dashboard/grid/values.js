@@ -1,6 +1,10 @@
-// Values shown in cells. A value is kept here only while its cell shows it.
+// Values shown in cells, and copied. A value is kept here only while its cell shows it.
 
 import { signal } from "@preact/signals";
+
+import { ApiError } from "../api.js";
+import { errorText, notify } from "../parts/messages.js";
+import { words } from "../words.js";
 
 /** Time after which a value is hidden again, in ms. */
 export const SHOWN_FOR = 30_000;
@@ -116,4 +120,51 @@ export function visibleParts(value) {
   }
   if (end < value.length || !parts.length) parts.push({ text: value.slice(end), isMark: false });
   return parts;
+}
+
+/**
+ * Copies a value to the clipboard. Writing begins while the value is loading, because browsers
+ * allow it only shortly after a key press or click.
+ * @param {Promise<string>} value
+ */
+async function writeClipboard(value) {
+  const blob = value.then((text) => new Blob([text], { type: "text/plain" }));
+  const written = navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+  // Awaited below, after the value, because the error of reading the value is more helpful.
+  written.catch(() => {});
+  await value;
+  await written;
+}
+
+async function clearClipboard() {
+  try {
+    await navigator.clipboard.writeText("");
+    notify({ text: words.cleared });
+  } catch {
+    notify({ text: words.clearRefused, isBad: true });
+  }
+}
+
+/**
+ * Reads a value and copies it to the clipboard. The audit log records it. If the browser refuses to
+ * copy, the value is shown and selected.
+ * @param {import("./state.js").GridState} grid
+ * @param {(environment: string, key: string) => Promise<string>} read
+ * @param {{ id: string, name: string }} environment @param {string} key
+ */
+export async function copy(grid, read, environment, key) {
+  const value = read(environment.id, key);
+  try {
+    if (!navigator.clipboard) throw new Error("no clipboard");
+    await writeClipboard(value);
+    const action = { label: words.clearClipboard, run: clearClipboard };
+    notify({ text: words.copiedOf(key, environment.name), action });
+  } catch (error) {
+    if (error instanceof ApiError) return notify({ text: errorText(error), isBad: true });
+    const text = await value.catch((failed) => notify({ text: errorText(failed), isBad: true }));
+    if (typeof text !== "string") return;
+    grid.isSelecting.value = true;
+    grid.values.show(environment.id, key, text);
+    notify({ text: words.copyRefused, isBad: true });
+  }
 }

@@ -2,11 +2,11 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { FormDialog } from "../parts/form.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
+import { notify } from "../parts/messages.js";
 import { beforeLeaving } from "../routes.js";
 import { requests } from "./api.js";
+import { FormDialog } from "./form.js";
 import { Frame, Heading, isSelf } from "./parts.js";
 import { words } from "./words.js";
 

@@ -2,17 +2,14 @@
 
 import { useState } from "preact/hooks";
 
+import { person, signOut } from "../api.js";
 import { Bar } from "../parts/bar.js";
-import { FormDialog, Typed } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Failed, Skeleton, errorText } from "../parts/states.js";
-import { exactly } from "../parts/time.js";
+import { Icon, html } from "../parts/html.js";
+import { Failed, Skeleton, errorText, notify } from "../parts/messages.js";
 import { base } from "../routes.js";
-import { person, signOut } from "../session.js";
-import { words as shared } from "../words.js";
+import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { FormDialog, Typed } from "./form.js";
 import { Age, Heading, saveFile, useLoaded } from "./parts.js";
 import { words } from "./words.js";
 

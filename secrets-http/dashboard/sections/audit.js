@@ -2,15 +2,13 @@
 
 import { useRef, useState } from "preact/hooks";
 
-import { RequestError } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Empty, errorText } from "../parts/states.js";
+import { Icon, html } from "../parts/html.js";
+import { Empty, errorText, notify } from "../parts/messages.js";
 import { parameter, setParameters } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Chart, dayOf } from "./chart.js";
+import { RequestError } from "./form.js";
 import { AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
 import { words } from "./words.js";
 

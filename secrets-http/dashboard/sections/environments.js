@@ -3,13 +3,11 @@
 import { useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { Dialog } from "../parts/dialog.js";
-import { Field, FormDialog, Typed } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { Field, FormDialog, Typed } from "./form.js";
 import { Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 

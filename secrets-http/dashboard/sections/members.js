@@ -2,14 +2,11 @@
 
 import { useState } from "preact/hooks";
 
-import { Dialog } from "../parts/dialog.js";
-import { Field, FormDialog } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { errorText } from "../parts/states.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog, errorText, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { Field, FormDialog } from "./form.js";
 import { Age, Frame, Heading, copyText, isSelf } from "./parts.js";
 import { words } from "./words.js";
 

@@ -2,12 +2,12 @@
 
 import { useState } from "preact/hooks";
 
-import { given } from "../grid/paste.js";
-import { Field, FormDialog } from "../parts/form.js";
+import { person } from "../api.js";
+import { given } from "../grid/editing.js";
 import { html } from "../parts/html.js";
 import { navigate, pathOf } from "../routes.js";
-import { person } from "../session.js";
 import { requests } from "./api.js";
+import { Field, FormDialog } from "./form.js";
 import { words } from "./words.js";
 
 const text = words.newProject;

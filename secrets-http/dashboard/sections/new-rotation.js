@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 
-import { Field, FormDialog, RequestError, useRequest } from "../parts/form.js";
 import { html } from "../parts/html.js";
-import { sentence } from "../parts/states.js";
+import { sentence } from "../parts/messages.js";
 import { requests } from "./api.js";
+import { Field, FormDialog, RequestError, useRequest } from "./form.js";
 import { words as text } from "./words-rotations.js";
 
 /** Names of the fields that show their errors beside them. */

@@ -3,11 +3,10 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { Dialog } from "../parts/dialog.js";
-import { Field, FormDialog } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog } from "../parts/messages.js";
 import { requests } from "./api.js";
+import { Field, FormDialog } from "./form.js";
 import { copyText } from "./parts.js";
 import { words } from "./words.js";
 

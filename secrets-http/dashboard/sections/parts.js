@@ -2,15 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { api } from "../api.js";
-import { Bar } from "../parts/bar.js";
+import { api, person } from "../api.js";
+import { Bar, ProjectNavigation, TeamNavigation } from "../parts/bar.js";
 import { html } from "../parts/html.js";
-import { ProjectNavigation, TeamNavigation } from "../parts/navigation.js";
-import { notify } from "../parts/notice.js";
-import { Empty, Failed, Skeleton } from "../parts/states.js";
-import { ago, exactly } from "../parts/time.js";
-import { person } from "../session.js";
-import { words as shared } from "../words.js";
+import { Empty, Failed, Skeleton, notify } from "../parts/messages.js";
+import { ago, exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { words } from "./words.js";
 

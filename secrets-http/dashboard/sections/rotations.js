@@ -2,13 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { Field, FormDialog, RequestError, Typed } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Empty, Skeleton } from "../parts/states.js";
+import { Icon, html } from "../parts/html.js";
+import { Empty, Skeleton, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { Field, FormDialog, RequestError, Typed } from "./form.js";
 import { NewRotation } from "./new-rotation.js";
 import { Age, Frame, Heading } from "./parts.js";
 import { Webhooks } from "./webhooks.js";

@@ -2,14 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { Field, FormDialog, RequestError } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Empty, Skeleton, errorText } from "../parts/states.js";
-import { person } from "../session.js";
+import { person } from "../api.js";
+import { Icon, html } from "../parts/html.js";
+import { Empty, Skeleton, errorText, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { Field, FormDialog, RequestError } from "./form.js";
 import { Age, Frame, Heading } from "./parts.js";
 import { words as text } from "./words-scans.js";
 

@@ -2,12 +2,12 @@
 
 import { useState } from "preact/hooks";
 
-import { Field, FormDialog, RequestError, Typed, useRequest } from "../parts/form.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
+import { notify } from "../parts/messages.js";
 import { navigate, projectsPath } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { Field, FormDialog, RequestError, Typed, useRequest } from "./form.js";
 import { AdminsOnly, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 

@@ -3,14 +3,11 @@
 import { useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { FormDialog } from "../parts/form.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Empty } from "../parts/states.js";
-import { exactly } from "../parts/time.js";
-import { words as shared } from "../words.js";
+import { Icon, html } from "../parts/html.js";
+import { Empty, notify } from "../parts/messages.js";
+import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { FormDialog } from "./form.js";
 import { NewToken, TokenValue } from "./new-token.js";
 import { AdminsOnly, Age, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";

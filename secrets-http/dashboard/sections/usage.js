@@ -2,8 +2,7 @@
 
 import { api } from "../api.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
-import { errorText } from "../parts/states.js";
+import { errorText, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Age, Frame, Heading } from "./parts.js";

@@ -2,12 +2,10 @@
 
 import { useState } from "preact/hooks";
 
-import { Dialog } from "../parts/dialog.js";
-import { Field, FormDialog } from "../parts/form.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
-import { Failed, Skeleton, errorText } from "../parts/states.js";
+import { Dialog, Failed, Skeleton, errorText, notify } from "../parts/messages.js";
 import { requests } from "./api.js";
+import { Field, FormDialog } from "./form.js";
 import { Once } from "./new-token.js";
 import { Age, useLoaded } from "./parts.js";
 import { words as text } from "./words-rotations.js";

@@ -1,7 +1,6 @@
 // Texts of the scans.
 
-import { count } from "../parts/time.js";
-import { plural } from "../words.js";
+import { count, plural } from "../words.js";
 
 export const words = {
   about: "Texts and files that were searched for leaked credentials. The service stores no scanned content.",

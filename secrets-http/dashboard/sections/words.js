@@ -1,7 +1,6 @@
 // Texts shown in the sections.
 
-import { count } from "../parts/time.js";
-import { plural } from "../words.js";
+import { count, plural } from "../words.js";
 
 /** Names of the roles. @type {Record<string, string>} */
 const roles = { owner: "owner", admin: "admin", member: "member", write: "read and write", read: "read", none: "none" };
@@ -12,6 +11,15 @@ export const words = {
   adminsOnly: {
     title: "For owners and admins",
     text: (/** @type {string} */ team) => `Only these people of ${team} can see this page:`,
+  },
+  projects: {
+    title: "Projects",
+    filter: "Filter projects",
+    none: "No projects yet",
+    create: "New project",
+    noneText: "A project has environments, and each environment has secrets. Drop a .env file here, create the first one by name, or use the command line:",
+    noMatch: "No project matches the filter.",
+    changed: "changed",
   },
   account: {
     title: "Account",

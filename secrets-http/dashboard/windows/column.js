@@ -1,11 +1,9 @@
 // Question before all values of an environment are shown.
 
 import { api } from "../api.js";
-import { hasValue } from "../grid/marks.js";
-import { Dialog } from "../parts/dialog.js";
+import { hasValue } from "../grid/cells.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
-import { errorText } from "../parts/states.js";
+import { Dialog, errorText, notify } from "../parts/messages.js";
 import { words } from "./words.js";
 
 /**

@@ -2,12 +2,11 @@
 
 import { useId, useRef, useState } from "preact/hooks";
 
+import { description as descriptionOf } from "../grid/cells.js";
 import { generated, isWritable, sources, stageAll } from "../grid/editing.js";
-import { description as descriptionOf } from "../grid/marks.js";
 import { changeId, ownVersion } from "../grid/staged.js";
-import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
-import { errorText } from "../parts/states.js";
+import { Dialog, errorText } from "../parts/messages.js";
 import { words } from "./words.js";
 
 /** Pattern that the service requires for keys. */

@@ -3,21 +3,18 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { api } from "../api.js";
+import { description, isReadable, markOf, spoken } from "../grid/cells.js";
 import { isWritable } from "../grid/editing.js";
-import { description, isReadable, markOf, spoken } from "../grid/marks.js";
 import { ownVersion } from "../grid/staged.js";
-import { Dialog } from "../parts/dialog.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Skeleton, errorText } from "../parts/states.js";
-import { ago, exactly } from "../parts/time.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog, Skeleton, errorText, notify } from "../parts/messages.js";
+import { ago, exactly } from "../words.js";
 import { Shown, useHiding } from "./review.js";
 import { words } from "./words.js";
 
 /**
- * @typedef {{ grid: import("../grid/state.js").GridState, name: string, environment: import("../grid/marks.js").Environment,
- *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any,
+ * @typedef {{ grid: import("../grid/state.js").GridState, name: string, environment: import("../grid/cells.js").Environment,
+ *   secret: import("../grid/cells.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any,
  *   people: Record<string, string> }} Own
  */
 

@@ -1,9 +1,8 @@
 // The legend: icons and keyboard shortcuts.
 
-import { Dialog } from "../parts/dialog.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { hasLetterKeys, setLetterKeys } from "../parts/theme.js";
+import { hasLetterKeys, setLetterKeys } from "../parts/browser.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog } from "../parts/messages.js";
 import { words } from "./words.js";
 
 /** Window that explains the icons and the keyboard shortcuts. @param {{ onClose: () => void }} properties */

@@ -1,11 +1,10 @@
 // Dialog for pasted text or a dropped file: the changes that it would make, without values.
 
+import { markOf } from "../grid/cells.js";
 import { isWritable, stageAll } from "../grid/editing.js";
-import { markOf } from "../grid/marks.js";
 import { ownVersion } from "../grid/staged.js";
-import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
+import { Dialog, notify } from "../parts/messages.js";
 import { parsed } from "./dotenv.js";
 import { words } from "./words.js";
 

@@ -2,14 +2,12 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { hasValue } from "../grid/cells.js";
 import { changeText, consequence, giveUp, isProduction } from "../grid/editing.js";
-import { hasValue } from "../grid/marks.js";
 import { rebase } from "../grid/staged.js";
 import { SHOWN_FOR, visibleParts } from "../grid/values.js";
-import { Dialog } from "../parts/dialog.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { errorText } from "../parts/states.js";
+import { Icon, html } from "../parts/html.js";
+import { Dialog, errorText } from "../parts/messages.js";
 import { save } from "./save.js";
 import { words } from "./words.js";
 

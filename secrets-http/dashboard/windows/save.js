@@ -3,8 +3,7 @@
 import { api } from "../api.js";
 import { isWritable } from "../grid/editing.js";
 import { MAX_CHANGES, NOTHING_STAGED, planOf } from "../grid/staged.js";
-import { notify } from "../parts/notice.js";
-import { errorText } from "../parts/states.js";
+import { errorText, notify } from "../parts/messages.js";
 import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */
@@ -67,7 +66,10 @@ export async function save(grid, reload) {
       isShown = true;
     };
     await reload({ isQuiet: true, along: end }).catch(() => {});
-    if (!isShown) saved(grid, words.review.stale(changes.size));
+    if (isShown) return;
+    const stale = { text: words.review.stale(changes.size) };
+    grid.unshown.value = { stale, saved: { text: words.review.saved(changes.size) } };
+    saved(grid, stale.text);
   } catch (error) {
     await refused(grid, /** @type {any} */ (error), reload);
   } finally {

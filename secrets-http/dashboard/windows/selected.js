@@ -2,13 +2,11 @@
 
 import { useState } from "preact/hooks";
 
+import { isReadable, markOf } from "../grid/cells.js";
 import { isWritable, stageAll } from "../grid/editing.js";
-import { isReadable, markOf } from "../grid/marks.js";
 import { ownVersion } from "../grid/staged.js";
-import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
-import { notify } from "../parts/notice.js";
-import { errorText } from "../parts/states.js";
+import { Dialog, errorText, notify } from "../parts/messages.js";
 import { lineOf } from "./dotenv.js";
 import { words } from "./words.js";
 
@@ -24,7 +22,7 @@ const readable = (grid) =>
 /**
  * Returns the changes that copy the cells to `target`, and the keys that are not copied because a
  * rotation writes them there.
- * @param {ReturnType<typeof readable>} cells @param {import("../grid/marks.js").Environment} target @param {number} place
+ * @param {ReturnType<typeof readable>} cells @param {import("../grid/cells.js").Environment} target @param {number} place
  */
 function copiesOf(cells, target, place) {
   const isManaged = (/** @type {any} */ { row }) => markOf(row, place, target) === "managed";

@@ -1,7 +1,6 @@
 // Texts of the windows over the grid.
 
-import { count } from "../parts/time.js";
-import { words as shared, plural } from "../words.js";
+import { count, plural, words as shared } from "../words.js";
 
 export const words = {
   ...shared,

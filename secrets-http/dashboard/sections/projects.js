@@ -2,17 +2,14 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { api } from "../api.js";
-import { textOf, useDrop } from "../grid/paste.js";
+import { api, person } from "../api.js";
+import { textOf, useDrop } from "../grid/editing.js";
 import { Bar } from "../parts/bar.js";
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { notify } from "../parts/notice.js";
-import { Empty, Failed, Skeleton } from "../parts/states.js";
-import { ago, exactly } from "../parts/time.js";
+import { Icon, html } from "../parts/html.js";
+import { Empty, Failed, Skeleton, late } from "../parts/messages.js";
 import { parameter, pathOf, setParameters, teamPath } from "../routes.js";
-import { person } from "../session.js";
-import { words } from "../words.js";
+import { ago, exactly, words as shared } from "../words.js";
+import { words } from "./words.js";
 
 /** Filters projects by text. @param {any[]} projects @param {string} text */
 export function matching(projects, text) {
@@ -58,13 +55,9 @@ function useNewProject() {
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
   const show = async (/** @type {{ name: string, text: string } | null} */ given) => {
     setFile(given);
-    try {
-      const { NewProject } = await import("../sections/new-project.js");
-      // `setDialog` calls a function that it gets, so the component is wrapped in one.
-      setDialog(() => NewProject);
-    } catch {
-      notify({ text: words.errors.network, isBad: true });
-    }
+    const module = await late(() => import("./new-project.js"));
+    // `setDialog` calls a function that it gets, so the component is wrapped in one.
+    if (module) setDialog(() => module.NewProject);
   };
   useDrop(async (dropped) => {
     const text = await textOf(dropped);
@@ -104,14 +97,14 @@ function List({ projects, onCreate }) {
 
 const EXAMPLE = 'secrets project create "Web API"\nsecrets init --project web-api --environment development\nsecrets import .env';
 
-export function Projects() {
+export function Content() {
   const [found, setFound] = useState(/** @type {{ projects?: any[], error?: any }} */ ({}));
   const begin = () => {
     setFound({});
     api.projects().then((projects) => setFound({ projects }), (error) => setFound({ error }));
   };
   useEffect(() => {
-    document.title = `${words.projects.title} · ${words.product}`;
+    document.title = `${words.projects.title} · ${shared.product}`;
     begin();
   }, []);
   const { projects, error } = found;

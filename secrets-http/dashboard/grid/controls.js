@@ -1,17 +1,71 @@
-// Below the grid: the active cell in words, its value while it is shown, and its actions.
+// Above and below the grid: the toolbar, the active cell in words with its value and actions, and the bar for
+// staged changes.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import { html } from "../parts/html.js";
-import { Icon } from "../parts/icons.js";
-import { errorText } from "../parts/states.js";
-import { ago, exactly } from "../parts/time.js";
-import { words } from "../words.js";
-import { changeText, consequence, editable, editables, isWritable } from "./editing.js";
-import { description, isReadable, markOf, spoken } from "./marks.js";
-import { sizeOf } from "./selection.js";
+import { Icon, html } from "../parts/html.js";
+import { errorText } from "../parts/messages.js";
+import { ago, count, exactly, words } from "../words.js";
+import { SHOWS, description, isReadable, markOf, sizeOf, spoken } from "./cells.js";
+import { changeText, consequence, discard, editable, editables, isWritable, lastText } from "./editing.js";
 import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
+
+/** @type {Record<string, string>} */
+const ICONS = { missing: "missing", override: "override", hidden: "hidden", managed: "managed" };
+
+/** Toolbar of the grid. @param {{ grid: import("./state.js").GridState, onEqual: () => void }} properties */
+export function Toolbar({ grid, onEqual }) {
+  const shows = grid.shows.value;
+  const counts = grid.counts.value;
+  const onKeyDown = (/** @type {any} */ event) => {
+    if (event.key === "Escape" && event.target.value) {
+      event.preventDefault();
+      grid.setText("");
+    } else if (event.key === "Enter" || event.key === "ArrowDown" || event.key === "Escape") {
+      event.preventDefault();
+      document.getElementById("grid")?.focus();
+    }
+  };
+  return html`<div class="toolbar" role="group" aria-label=${words.grid.filter}>
+    <label class="search"><${Icon} name="search" />
+      <input
+        id="filter"
+        type="search"
+        aria-label=${words.grid.filter}
+        placeholder=${words.grid.filter}
+        autocomplete="off"
+        spellcheck="false"
+        value=${grid.text.value}
+        onInput=${(/** @type {any} */ event) => grid.setText(event.target.value)}
+        onKeyDown=${onKeyDown}
+      /><kbd>/</kbd>
+    </label>
+    <div class="chips">
+      ${SHOWS.map(
+        (show, place) => html`<button
+          key=${show}
+          class=${`chip mark-${show}`}
+          aria-pressed=${shows.has(show)}
+          disabled=${!counts[place] && !shows.has(show)}
+          onClick=${() => grid.toggle(show)}
+        >
+          ${ICONS[show] && html`<${Icon} name=${ICONS[show]} />`}${words.grid.shows[show]} <span class="number">${count(counts[place])}</span>
+        </button>`,
+      )}
+    </div>
+    <div class="rest">
+      ${grid.environments.value.some(isWritable) &&
+      html`<button onClick=${() => (grid.editing.value = "new")}><${Icon} name="plus" />${words.edit.add}</button>`}
+      <button class="chip" aria-pressed=${grid.isEqual.value} title=${words.grid.equalHint} onClick=${onEqual}>
+        <${Icon} name="equal" />${words.grid.equal}
+      </button>
+      <button class="bare" aria-label=${words.grid.legend} title=${`${words.grid.legend} (?)`} onClick=${() => (grid.isLegendOpen.value = true)}>
+        <${Icon} name="help" />
+      </button>
+    </div>
+  </div>`;
+}
 
 /** Full value of the active cell. @param {{ grid: any, value: string }} properties */
 function Value({ grid, value }) {
@@ -98,7 +152,7 @@ function Selection({ grid, act }) {
 
 /**
  * Details of the active cell or of the selected cells.
- * @param {{ grid: import("./state.js").GridState, act: (action: import("./keys.js").Action) => void }} properties
+ * @param {{ grid: import("./state.js").GridState, act: (action: import("./cells.js").Action) => void }} properties
  */
 export function Detail({ grid, act }) {
   grid.place.value;
@@ -111,4 +165,20 @@ export function Detail({ grid, act }) {
       ? html`<${Target} grid=${grid} row=${row} place=${place} act=${act} />`
       : html`<div class="line"><p><strong class="name">${row.key}</strong> <span class="said">${about}</span></p></div>`}
   </section>`;
+}
+
+/** Bar below the grid, shown while there are staged changes. @param {{ grid: import("./state.js").GridState }} properties */
+export function SaveBar({ grid }) {
+  const { changes } = grid.staged.value;
+  const conflicts = grid.conflicts.value.size;
+  const environments = new Set([...changes.values()].map(({ environment }) => environment)).size;
+  return html`<div class="savebar" role="region" aria-label=${words.edit.bar} hidden=${!changes.size}>
+    <p role="status">
+      <span class="unseen">${lastText(grid)}</span>
+      ${changes.size > 0 && html`<strong>${words.edit.count(changes.size, environments)}</strong>`}
+      ${changes.size > 0 && conflicts > 0 && html` <span class="bad">${words.edit.conflicts(conflicts)}</span>`}
+    </p>
+    <button onClick=${() => discard(grid)}>${words.edit.discard}</button>
+    <button class="main" onClick=${() => (grid.isReviewing.value = true)}>${words.edit.review}<kbd>Ctrl-S</kbd></button>
+  </div>`;
 }

@@ -2,10 +2,9 @@
 
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { html } from "../parts/html.js";
+import { Dialog, errorText, sentence } from "../parts/messages.js";
 import { words } from "../words.js";
-import { Dialog } from "./dialog.js";
-import { html } from "./html.js";
-import { errorText, sentence } from "./states.js";
 
 /**
  * Returns the message about a field from a request's error.

@@ -1,4 +1,4 @@
-// Cells of the grid: their marks (state icons), words and filters. Pure functions.
+// Cells of the grid: marks (state icons), words and filters; selection, keyboard, and rows to render. Pure functions.
 
 import { words } from "../words.js";
 
@@ -136,3 +136,122 @@ export function changedCells(before, after) {
 
 /** Text that differs if a secret differs. @param {Secret | null | undefined} secret */
 const identity = (secret) => (secret ? `${secret.state} ${secret.from} ${secret.version} ${secret.updated_at}` : "");
+
+/**
+ * @typedef {{ key: string, column: number }} CellPlace
+ * @typedef {{ from: CellPlace, to: CellPlace }} Range opposite corners
+ * @typedef {{ top: number, bottom: number, left: number, right: number }} Rectangle rows and columns of environments, inclusive
+ */
+
+/**
+ * Returns the rows and columns of a range, or `null` if the filter hides a corner. A range that includes the
+ * column of keys includes all environments.
+ * @param {Range | null} range @param {ReadonlyMap<string, number>} places numbers of the rows, by key @param {number} columns number of environments
+ * @returns {Rectangle | null}
+ */
+export function rectangleOf(range, places, columns) {
+  const [first, second] = [range?.from, range?.to].map((corner) => places.get(corner?.key ?? ""));
+  if (!range || first === undefined || second === undefined) return null;
+  const isWhole = range.from.column === 0 || range.to.column === 0;
+  return {
+    top: Math.min(first, second),
+    bottom: Math.max(first, second),
+    left: isWhole ? 1 : Math.min(range.from.column, range.to.column, columns),
+    right: isWhole ? columns : Math.min(Math.max(range.from.column, range.to.column), columns),
+  };
+}
+
+/** Number of cells in a rectangle. @param {Rectangle | null} rectangle */
+export const sizeOf = (rectangle) =>
+  rectangle ? (rectangle.bottom - rectangle.top + 1) * (rectangle.right - rectangle.left + 1) : 0;
+
+/** @param {Rectangle | null} rectangle @param {number | undefined} row @param {number} column */
+export const contains = (rectangle, row, column) =>
+  rectangle !== null && row !== undefined && row >= rectangle.top && row <= rectangle.bottom && column >= rectangle.left && column <= rectangle.right;
+
+/**
+ * @typedef {{ key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean }} Key
+ * @typedef {{ row: number, column: number }} Place
+ * @typedef {{ rows: number, columns: number, page: number }} Size
+ */
+
+/**
+ * Returns the cell to which a key press moves, or `null` for other keys. With Shift, it extends the selection.
+ * @param {Key} event @param {Place} from @param {Size} size
+ * @returns {Place | null}
+ */
+export function moved(event, { row, column }, { rows, columns, page }) {
+  if (event.altKey || event.metaKey) return null;
+  const to = (/** @type {number} */ row, /** @type {number} */ column) => ({
+    row: Math.max(0, Math.min(rows - 1, row)),
+    column: Math.max(0, Math.min(columns - 1, column)),
+  });
+  if (event.ctrlKey) {
+    if (event.key === "Home") return to(0, 0);
+    if (event.key === "End") return to(rows - 1, columns - 1);
+    return null;
+  }
+  switch (event.key) {
+    case "ArrowUp":
+      return to(row - 1, column);
+    case "ArrowDown":
+      return to(row + 1, column);
+    case "ArrowLeft":
+      return to(row, column - 1);
+    case "ArrowRight":
+      return to(row, column + 1);
+    case "Home":
+      return to(row, 0);
+    case "End":
+      return to(row, columns - 1);
+    case "PageUp":
+      return to(row - page, column);
+    case "PageDown":
+      return to(row + page, column);
+    default:
+      return null;
+  }
+}
+
+/**
+ * @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend" | "edit" | "add" | "hideHere" | "delete" |
+ *   "giveUp" | "undo" | "redo" | "review" | "history" | "generate" | "copyTo" | "selectAll" | "selectRow" | "selectColumn"} Action
+ */
+
+/** Actions of single characters. @type {Record<string, Action>} */
+const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
+
+/**
+ * Returns the action of a key press, or `null`.
+ * @param {Key} event @param {boolean} hasLetters
+ * @returns {Action | null}
+ */
+export function actionOf(event, hasLetters) {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey) {
+    if (event.key.toLowerCase() === "z") return event.shiftKey ? "redo" : "undo";
+    if (event.shiftKey) return null;
+    if (event.key === " ") return "selectColumn";
+    return { s: /** @type {const} */ ("review"), a: /** @type {const} */ ("selectAll") }[event.key.toLowerCase()] ?? null;
+  }
+  if (event.altKey) return null;
+  if (event.key === "Enter") return "reveal";
+  if (event.key === "F2") return "edit";
+  if (event.key === " ") return "selectRow";
+  if (event.key === "Delete") return "delete";
+  if (event.key === "Escape") return "hide";
+  return hasLetters ? (LETTERS[event.key] ?? null) : null;
+}
+
+/** Number of rows rendered above and below the visible ones, in total. */
+const OVERSCAN = 12;
+
+/**
+ * Returns the index of the first row to render, and the index after the last.
+ * @param {{ scrollTop: number, height: number, rowHeight: number, count: number }} view
+ */
+export function windowOf({ scrollTop, height, rowHeight, count }) {
+  const visible = Math.ceil(height / rowHeight) + 1;
+  const top = Math.floor(scrollTop / rowHeight) - OVERSCAN / 2;
+  const first = Math.max(0, Math.min(top, count - visible - OVERSCAN));
+  return { first, last: Math.min(count, first + visible + OVERSCAN) };
+}

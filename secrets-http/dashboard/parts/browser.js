@@ -1,4 +1,4 @@
-// Preferences of this browser: theme, and single-letter shortcuts.
+// Preferences of this browser (theme, single-letter shortcuts), and the width of its window.
 
 import { signal } from "@preact/signals";
 
@@ -47,3 +47,12 @@ export function setLetterKeys(on) {
   hasLetterKeys.value = on;
   store("secrets-letter-keys", on ? "on" : "off");
 }
+
+const query = matchMedia("(max-width: 639px)");
+
+/** True if the window is too narrow for several environments side by side. */
+export const isNarrow = signal(query.matches);
+
+query.addEventListener("change", () => {
+  isNarrow.value = query.matches;
+});

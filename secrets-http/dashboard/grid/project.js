@@ -4,27 +4,19 @@ import { batch } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { copy } from "../grid/copy.js";
-import { Detail } from "../grid/detail.js";
-import { edit, isWritable } from "../grid/editing.js";
-import { Grid } from "../grid/grid.js";
-import { EnvironmentTabs } from "../grid/head.js";
-import { changedCells, isReadable, markOf } from "../grid/marks.js";
-import { given, offer, usePaste } from "../grid/paste.js";
-import { SaveBar } from "../grid/savebar.js";
-import { sizeOf } from "../grid/selection.js";
-import { GridState, flashId } from "../grid/state.js";
-import { Toolbar } from "../grid/toolbar.js";
-import { Values } from "../grid/values.js";
 import { watch } from "../live.js";
-import { Bar } from "../parts/bar.js";
+import { Bar, ProjectNavigation } from "../parts/bar.js";
+import { isNarrow } from "../parts/browser.js";
 import { html } from "../parts/html.js";
-import { isNarrow } from "../parts/media.js";
-import { ProjectNavigation } from "../parts/navigation.js";
-import { notify } from "../parts/notice.js";
-import { Empty, Failed, Skeleton, errorText } from "../parts/states.js";
+import { DIALOG_STYLES, Empty, Failed, Skeleton, errorText, late, loadLate, notify } from "../parts/messages.js";
 import { beforeLeaving } from "../routes.js";
 import { words } from "../words.js";
+import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
+import { Detail, SaveBar, Toolbar } from "./controls.js";
+import { edit, given, isWritable, offer, usePaste } from "./editing.js";
+import { EnvironmentTabs, Grid } from "./grid.js";
+import { GridState, flashId } from "./state.js";
+import { Values, copy } from "./values.js";
 
 /** Time for which a changed cell is marked, in ms. */
 const FLASH = 4_000;
@@ -46,14 +38,18 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   if (status === 304 || number < known.shown || isEqual !== grid.isEqual.value) return along();
   Object.assign(known, { etag, shown: number });
   const before = grid.comparison.value;
+  const unshown = grid.unshown.value;
   batch(() => {
     along();
     grid.comparison.value = body;
+    grid.unshown.value = null;
   });
   const changed = before.revision ? changedCells(before, body) : [];
-  if (!changed.length) return;
   changed.forEach(({ environment, key }) => grid.values.hide(environment.id, key));
   if (isQuiet) return;
+  // The changes include those of the user.
+  if (unshown) return notify(unshown.saved);
+  if (!changed.length) return;
   grid.flashes.value = new Set(changed.map(({ environment, key }) => flashId(environment.id, key)));
   setTimeout(() => (grid.flashes.value = new Set()), FLASH);
   const names = [...new Set(changed.map(({ environment }) => environment.name))];
@@ -64,8 +60,7 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
 
 /** Copies the selected values to the clipboard. @param {GridState} grid @param {Read} read */
 function copyMany(grid, read) {
-  const failed = () => notify({ text: words.errors.network, isBad: true });
-  import("../windows/selected.js").then(({ copySelected }) => copySelected(grid, read), failed);
+  late(() => import("../windows/selected.js")).then((module) => module?.copySelected(grid, read));
 }
 
 /** Returns a function that performs actions. @param {GridState} grid @param {Read} read */
@@ -75,7 +70,7 @@ function actions(grid, read) {
     const isOpen = row && environment && isReadable(markOf(row, place, environment), row.cells[place]);
     return isOpen ? { key: row.key, environment } : null;
   };
-  return (/** @type {import("../grid/keys.js").Action} */ action) => {
+  return (/** @type {import("./cells.js").Action} */ action) => {
     if (edit(grid, action)) return;
     const at = target();
     const isSeveral = sizeOf(grid.selection.value) > 1;
@@ -141,17 +136,14 @@ function useStaged(grid) {
 function LateWindows(properties) {
   const [Windows, setWindows] = useState(/** @type {any} */ (null));
   const isNeeded = properties.grid.isWindowOpen.value;
+  const load = () => import("../windows/all.js");
+  // `setWindows` calls a function that it gets, so the component is wrapped in one.
+  const show = (/** @type {any} */ all) => (all ? setWindows(() => all.Windows) : properties.grid.closeWindows());
   useEffect(() => {
     if (Windows) return undefined;
-    const failed = () => {
-      if (!isNeeded) return;
-      properties.grid.closeWindows();
-      notify({ text: words.errors.network, isBad: true });
-    };
-    // `setWindows` calls a function that it gets, so the component is wrapped in one.
-    const load = () => void import("../windows/all.js").then((all) => setWindows(() => all.Windows), failed);
-    if (isNeeded) return load();
-    const waiting = requestIdleCallback(load);
+    if (isNeeded) return void late(load, DIALOG_STYLES).then(show);
+    // A failure is reported when a window is needed.
+    const waiting = requestIdleCallback(() => loadLate(load, DIALOG_STYLES).then(show, () => {}));
     return () => cancelIdleCallback(waiting);
   }, [isNeeded]);
   return Windows && html`<${Windows} ...${properties} />`;
@@ -188,7 +180,9 @@ function useProject(name) {
   const reload = (options = {}) => refresh(grid, known, options);
   // Saving ends with a quiet refresh.
   const follow = () => {
-    if (!grid.isSaving.value) reload().catch((error) => notify({ text: errorText(error), isBad: true }));
+    if (grid.isSaving.value) return;
+    // A notice that a save is not shown yet is more useful than the reason why.
+    reload().catch((error) => notify(grid.unshown.value?.stale ?? { text: errorText(error), isBad: true }));
   };
   const begin = async () => {
     setFound({});
