@@ -59,7 +59,7 @@
 //! | `aws` | rotation through a function of AWS Lambda |
 //! | `jwt` | verification of the tokens of identity providers |
 //! | `openapi` | OpenAPI schemas of inputs and outputs |
-//! | `testing` | in-memory databases, fixtures and the conformance suite for stores |
+//! | `testing` | in-memory databases, fixtures, the conformance suite for stores, and the functions of the fuzz targets |
 
 pub mod access;
 pub mod account;

@@ -7,7 +7,8 @@
 //! servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`] is the
 //! command-line program: settings, logs and commands.
 //!
-//! Without the feature `server`, only [`bundle`] is left, for the program `secrets`.
+//! Without the feature `server`, only [`bundle`] is left, for the program `secrets`. The feature
+//! `testing` adds the functions of the fuzz targets.
 
 #[cfg(feature = "server")]
 pub mod adapters;
@@ -22,3 +23,5 @@ pub mod routes;
 pub mod serve;
 #[cfg(feature = "server")]
 mod similar;
+#[cfg(feature = "testing")]
+pub mod testing;

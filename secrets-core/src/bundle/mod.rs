@@ -45,6 +45,8 @@
 mod error;
 mod file_key;
 mod format;
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod items;
 mod keys;
 mod open;

@@ -27,6 +27,18 @@ pub fn seal(
     if !secrets.is_sorted_by(|one, next| one.key < next.key) {
         return Err(Error::internal("the secrets of a bundle are not sorted by key"));
     }
+    seal_payload(metadata, recipients, signing, |chunks| {
+        serde_json::to_writer(chunks, secrets).map_err(Error::internal)
+    })
+}
+
+/// Creates a bundle whose payload is written by `write`.
+pub(super) fn seal_payload(
+    metadata: &BundleMetadata,
+    recipients: &Recipients,
+    signing: &SigningKey,
+    write: impl FnOnce(&mut ChunkWriter<'_>) -> Result<()>,
+) -> Result<Vec<u8>> {
     let (file_key, salt) = (FileKey::generate(), random());
     let slots = recipients.slots(&file_key, &salt);
     let header = slots.and_then(|recipients| {
@@ -45,7 +57,7 @@ pub fn seal(
     file.extend_from_slice(&[0; SIGNATURE]);
 
     let mut chunks = ChunkWriter::new(&mut file, file_key.cipher(&salt));
-    serde_json::to_writer(&mut chunks, secrets).map_err(Error::internal)?;
+    write(&mut chunks)?;
     chunks.finish();
 
     let (head, rest) = file.split_at_mut(head);

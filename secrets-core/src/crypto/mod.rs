@@ -22,6 +22,8 @@ mod cipher;
 mod client_state;
 mod failures;
 mod fingerprint;
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod key;
 mod keyring;
 pub(crate) mod message;

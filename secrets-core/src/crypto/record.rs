@@ -25,7 +25,8 @@ use super::cipher::{NONCE, TAG};
 use super::{Plaintext, ProjectKey, Undecryptable, random};
 use crate::model::{EnvironmentId, InstanceId, ProjectId};
 
-const HEADER: usize = 7;
+/// Length of the header in bytes.
+pub(super) const HEADER: usize = 7;
 
 /// Kind of data in an encrypted record. Part of the associated data, so that no record decrypts as
 /// another kind.
@@ -96,10 +97,10 @@ pub struct RecordContext<'a> {
 }
 
 /// Buffer for associated data. Only data with very long keys needs a heap allocation.
-type AssociatedData = SmallVec<[u8; 192]>;
+pub(super) type AssociatedData = SmallVec<[u8; 192]>;
 
 impl RecordContext<'_> {
-    fn associated_data(&self, header: [u8; HEADER]) -> AssociatedData {
+    pub(super) fn associated_data(&self, header: [u8; HEADER]) -> AssociatedData {
         // The length field has 16 bits; key names have at most 255 bytes.
         debug_assert!(u16::try_from(self.key.len()).is_ok(), "a key name must fit a 16-bit length");
         let length = u16::try_from(self.key.len()).unwrap_or(u16::MAX);
@@ -191,7 +192,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-fn header(key_version: u32) -> [u8; HEADER] {
+pub(super) fn header(key_version: u32) -> [u8; HEADER] {
     let [a, b, c, d] = key_version.to_be_bytes();
     [b'S', 1, 1, a, b, c, d]
 }

@@ -37,6 +37,8 @@
 //! Request and response are encrypted with different keys and with random cipher nonces, so that
 //! two responses to the same request reveal nothing. The payloads are described in [`Asked`].
 
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod payload;
 
 use base64::Engine as _;

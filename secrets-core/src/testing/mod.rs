@@ -9,6 +9,7 @@
 pub mod conformance;
 pub mod fixtures;
 mod folder;
+pub mod fuzz;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod rotator;

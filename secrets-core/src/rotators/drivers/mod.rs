@@ -15,6 +15,8 @@
 
 mod deadlines;
 mod faults;
+#[cfg(feature = "testing")]
+pub(crate) mod fuzz;
 mod mysql;
 mod postgres;
 mod quoting;

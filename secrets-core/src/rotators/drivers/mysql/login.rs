@@ -8,6 +8,9 @@
 //! hash does not verify the server, and a malicious server could use it to guess the password
 //! offline. Therefore `verify-full` is recommended.
 
+#[cfg(feature = "testing")]
+pub(in crate::rotators::drivers) mod fuzz;
+
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;

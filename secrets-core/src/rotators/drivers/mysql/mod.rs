@@ -5,7 +5,7 @@
 //! that a server announces.
 
 mod change;
-mod login;
+pub(super) mod login;
 mod packets;
 mod privileges;
 mod session;

@@ -92,7 +92,7 @@ impl Session {
         Ok(self.wire.write(&packet).await?)
     }
 
-    async fn answer(&mut self) -> Result<Rows, TargetError> {
+    pub(super) async fn answer(&mut self) -> Result<Rows, TargetError> {
         let packet = self.wire.read().await?;
         let mut parts = Parts::of(&packet);
         match packet[0] {

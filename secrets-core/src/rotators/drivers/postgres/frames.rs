@@ -1,5 +1,8 @@
 //! Checks of the messages from a PostgreSQL server: size limits and permitted authentication.
 
+#[cfg(feature = "testing")]
+pub(in crate::rotators::drivers) mod fuzz;
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,7 +2,7 @@
 
 mod change;
 mod connect;
-mod frames;
+pub(super) mod frames;
 mod grants;
 mod guard;
 mod privileges;
