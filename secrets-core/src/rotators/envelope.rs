@@ -40,6 +40,8 @@
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
 mod payload;
+#[cfg(any(test, feature = "testing"))]
+mod response;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -6,7 +6,8 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::*;
+use super::response::response;
+use super::{Fault, Heading, IV, LIMIT, OpenedAnswer, Proxy, Step, Zeroizing};
 use crate::crypto::Plaintext;
 use crate::ports::rotator::ServerCode;
 
@@ -17,7 +18,7 @@ const NONCE: u128 = 0x76a7_8c49_c01d_945c_9504_0e7c_f294_7b29;
 /// Opens the input as a response. Then opens a response with an outcome, the first line of the
 /// input, and a payload, the rest.
 pub fn proxy_response(bytes: &[u8]) {
-    response(bytes);
+    opened(bytes);
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or_default();
     let (outcome, payload) = bytes.split_at(end);
     let Ok(outcome) = std::str::from_utf8(outcome) else { return };
@@ -27,7 +28,7 @@ pub fn proxy_response(bytes: &[u8]) {
 }
 
 /// Checks that a response that opens does not open for another request or with another outcome.
-fn response(bytes: &[u8]) {
+fn opened(bytes: &[u8]) {
     let heading = heading();
     let Ok(_) = heading.open(&proxy(SECRET), bytes) else { return };
     let other = Heading { sequence: heading.sequence + 1, ..heading };
@@ -62,7 +63,7 @@ fn result(outcome: &str, payload: &[u8]) {
 /// opens to nothing else.
 fn sealed(outcome: &str, payload: &[u8]) {
     let (heading, shared) = (heading(), proxy(SECRET));
-    let answer = answer(&heading, outcome, payload);
+    let answer = response(&shared, &heading, outcome, ([5; IV], payload));
     let opened = heading.open(&shared, &answer);
     if answer.len() > LIMIT {
         return assert!(opened.is_err());
@@ -82,26 +83,6 @@ fn sealed(outcome: &str, payload: &[u8]) {
 
 fn is_same(opened: &OpenedAnswer, outcome: &str, payload: &[u8]) -> bool {
     opened.outcome == outcome && *opened.payload == payload
-}
-
-/// Builds a response as a proxy function does.
-fn answer(heading: &Heading, outcome: &str, payload: &[u8]) -> Vec<u8> {
-    let shared = proxy(SECRET);
-    let secret = Shared(&shared.shared_secret);
-    let mut answer = Answer {
-        v: 1,
-        nonce: heading.nonce(),
-        seq: heading.sequence,
-        step: heading.step.as_str().to_owned(),
-        outcome: outcome.to_owned(),
-        ct: String::new(),
-        sig: String::new(),
-    };
-    let aad = answer.associated_data();
-    let sealing = Sealing { iv: [5; IV], aad: aad.as_bytes(), plaintext: payload };
-    answer.ct = URL_SAFE_NO_PAD.encode(secret.seal(&heading.nonce, ANSWER_CIPHER, &sealing));
-    answer.sig = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
-    serde_json::to_vec(&answer).unwrap()
 }
 
 /// Returns the request of the published test vector.

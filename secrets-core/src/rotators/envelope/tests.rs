@@ -2,6 +2,7 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::response::response;
 use super::*;
 use crate::crypto::Plaintext;
 use crate::ports::rotator::{Applied, TargetError};
@@ -23,22 +24,8 @@ fn heading(step: Step) -> Heading {
 
 /// Builds a signed and encrypted response, as the proxy function would send it.
 fn answered(heading: &Heading, outcome: &str, inside: &Value) -> Vec<u8> {
-    let proxy = proxy(SECRET);
-    let secret = Shared(&proxy.shared_secret);
-    let mut answer = Answer {
-        v: 1,
-        nonce: heading.nonce(),
-        seq: heading.sequence,
-        step: heading.step.as_str().to_owned(),
-        outcome: outcome.to_owned(),
-        ct: String::new(),
-        sig: String::new(),
-    };
-    let (aad, inside) = (answer.associated_data(), inside.to_string());
-    let sealing = Sealing { iv: random(), aad: aad.as_bytes(), plaintext: inside.as_bytes() };
-    answer.ct = URL_SAFE_NO_PAD.encode(secret.seal(&heading.nonce, ANSWER_CIPHER, &sealing));
-    answer.sig = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
-    serde_json::to_vec(&answer).unwrap()
+    let payload = inside.to_string();
+    response(&proxy(SECRET), heading, outcome, (random(), payload.as_bytes()))
 }
 
 fn result(heading: &Heading, answer: &[u8]) -> Result<Applied, TargetError> {

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::{env, fs, process, thread};
+use std::{fs, process, thread};
 
+use secrets_core::testing::folder;
 use secrets_core::testing::fuzz::assert_no_echo;
 
 use crate::program::config::read_from;
@@ -71,5 +72,5 @@ fn names(lines: &str) -> String {
 /// Returns the path of the configuration file: a temporary file of this thread.
 fn path() -> PathBuf {
     let name = format!("secrets-fuzz-{}-{:?}.toml", process::id(), thread::current().id());
-    env::temp_dir().join(name)
+    folder().join(name)
 }
