@@ -37,8 +37,7 @@ pub struct StoreOptions {
     /// them for writes. SQLite: 4 for reads by default; all writes share one more. One more
     /// connection serves queries of the audit log, and two more serve health checks.
     pub connections: Option<u32>,
-    /// Size of the cache of encrypted records, in bytes: 24 MiB by default, 0 for no cache. Used by
-    /// SQLite only, because other nodes may write to a PostgreSQL database.
+    /// Size of the cache of encrypted records, in bytes: 24 MiB by default, 0 for no cache.
     pub cache_bytes: Option<u64>,
     /// Timeouts of waits and SQL statements.
     pub timeouts: Timeouts,
@@ -53,7 +52,7 @@ impl StoreOptions {
             #[cfg(feature = "sqlite")]
             Location::Sqlite(_) => (sql::sqlite::READERS, sql::sqlite::CACHE_BYTES),
             #[cfg(feature = "postgres")]
-            Location::Postgres(_) => (sql::postgres::CONNECTIONS, 0),
+            Location::Postgres(_) => (sql::postgres::CONNECTIONS, sql::postgres::CACHE_BYTES),
         };
         Self {
             connections: self.connections.or(Some(connections)),

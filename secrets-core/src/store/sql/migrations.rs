@@ -1,7 +1,6 @@
-//! Schema migrations, with the same SQL for SQLite and PostgreSQL.
+//! Schema migrations. The SQL is the same for SQLite and PostgreSQL, except for [`POSTGRES_ONLY`].
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
@@ -41,13 +40,27 @@ const HISTORY: &[(&str, &str)] = &[
     ("project key versions", include_str!("../../../migrations/0025_project_key_versions.sql")),
     ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
     ("anonymizations", include_str!("../../../migrations/0027_anonymizations.sql")),
+    ("changed counters", include_str!("../../../migrations/0028_changed_counters.sql")),
 ];
+
+/// Versions of the migrations that do nothing on SQLite.
+const POSTGRES_ONLY: [i64; 1] = [28];
+
+/// Database whose schema is migrated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    #[cfg(feature = "sqlite")]
+    Sqlite,
+    #[cfg(feature = "postgres")]
+    Postgres,
+}
 
 /// Name of the table that lists the migrations that have run.
 const TABLE: &str = "_sqlx_migrations";
 
-static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
+fn migrator(dialect: Dialect) -> Migrator {
     let migrations = (1..).zip(HISTORY).map(|(version, (name, text))| {
+        let text = if dialect.runs(version) { *text } else { "" };
         Migration::new(
             version,
             Cow::Borrowed(name),
@@ -57,20 +70,34 @@ static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
         )
     });
     Migrator::with_migrations(migrations.collect())
-});
+}
+
+impl Dialect {
+    fn runs(self, version: i64) -> bool {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => !POSTGRES_ONLY.contains(&version),
+            #[cfg(feature = "postgres")]
+            Self::Postgres => true,
+        }
+    }
+}
 
 /// Runs the migrations that have not run yet. On PostgreSQL, this takes a session-level advisory
 /// lock, which is not released after a failure: use a separate connection for this call and close
 /// it.
-pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
-    MIGRATOR.run_direct(None, connection, false).await
+pub(super) async fn run<C: Migrate>(
+    dialect: Dialect,
+    connection: &mut C,
+) -> Result<(), MigrateError> {
+    migrator(dialect).run_direct(None, connection, false).await
 }
 
 /// Compares the migrations that have run with the migrations of this program, and returns the state
 /// of the schema. Changes nothing. The table that lists the migrations must exist.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
-    let latest = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let latest = i64::try_from(HISTORY.len()).unwrap_or(i64::MAX);
     Ok(match applied.iter().map(|migration| migration.version).max() {
         None => SchemaState::Empty,
         Some(version) if version > latest => {
@@ -87,7 +114,7 @@ pub(crate) fn fingerprint() -> [u8; 8] {
     use sha2::{Digest, Sha256};
 
     let mut hash = Sha256::new();
-    for migration in MIGRATOR.iter() {
+    for migration in migrator(Dialect::Postgres).iter() {
         hash.update(&migration.checksum);
     }
     let mut fingerprint = [0; 8];

@@ -6,7 +6,6 @@
 //! RECURSIVE`. Times are bound as parameters, lists are built as text, and a row is locked by
 //! updating it.
 
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "several nodes share a database"))]
 mod cache;
 mod error;
 mod migrations;

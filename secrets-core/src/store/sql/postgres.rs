@@ -1,19 +1,23 @@
 //! Store on a PostgreSQL server, shared by any number of nodes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
+use super::cache::Cache;
+use super::migrations::Dialect;
 use super::{AUDIT_READERS, RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
-/// Background task that runs as long as the store is in use. If the URL names several hosts, it
-/// detects a change of the server that accepts writes (the primary).
-type StoreGuard = Option<Watch>;
+/// Background tasks that run as long as the store is in use: one detects a change of the server that
+/// accepts writes (the primary), if the URL names several hosts, and one deletes old changes of
+/// cached records. `None` if the store is opened for a tool.
+type StoreGuard = Option<(Option<Watch>, Pruning)>;
 
 const BEGIN: &str = "BEGIN";
 
@@ -30,6 +34,9 @@ const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS coun
 
 /// Default maximum number of connections for requests.
 pub(in super::super) const CONNECTIONS: u32 = 12;
+
+/// Default size of the cache of encrypted records, in bytes.
+pub(in super::super) const CACHE_BYTES: u64 = 24 << 20;
 
 /// Settings of every session, unless the URL sets them.
 ///
@@ -68,6 +75,7 @@ macro_rules! secrets_of_chain {
     };
 }
 
+mod changes;
 mod pooler;
 mod servers;
 pub(crate) mod url;
@@ -79,6 +87,7 @@ pub(crate) mod url;
 #[path = "tables/mod.rs"]
 mod tables;
 
+use changes::{Follower, Pruning};
 use servers::{Servers, Watch};
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
@@ -92,18 +101,20 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     migrate_server(&primary.options).await?;
     let current = CurrentPools::new(pools(&primary.options, options));
     let watch = servers.watch(primary, current.clone(), options);
-    Ok(SqlStore::new(current, options.timeouts, None, watch))
+    let held = (watch, Pruning::start(current.clone()));
+    Ok(SqlStore::new(current, options.timeouts, Some(held)))
 }
 
 /// Opens the database without migrating it. The tables must have the schema of this version.
 pub async fn open_migrated(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
+    let options = StoreOptions { cache_bytes: Some(0), ..options };
     let current = CurrentPools::new(pools(&primary.options, options));
-    Ok(SqlStore::new(current, options.timeouts, None, None))
+    Ok(SqlStore::new(current, options.timeouts, None))
 }
 
-/// Creates pools of connections to a server. They connect at their first use.
+/// Creates pools of connections to a server, with an empty cache. They connect at their first use.
 fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     let timeouts = options.timeouts;
     let connections = options.connections.unwrap_or(CONNECTIONS);
@@ -115,7 +126,9 @@ fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     let writers = pool(connections / 2, timeouts.acquire);
     let audit = pool(AUDIT_READERS, timeouts.acquire);
     let reserved = pool(RESERVED, timeouts.ping);
-    Pools::new([readers, audit, writers, reserved])
+    let cache_bytes = options.cache_bytes.unwrap_or(CACHE_BYTES);
+    let cache = (cache_bytes > 0).then(|| Arc::new(Cache::new(cache_bytes)));
+    Pools::new([readers, audit, writers, reserved]).cached(cache)
 }
 
 /// Creates a connection pool that sets up each session, checks connections that were idle, and
@@ -172,7 +185,7 @@ async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
         set_config('idle_in_transaction_session_timeout', '0', FALSE)";
     let setup = sqlx::raw_sql(unlimited).execute(&mut connection).await;
     setup.map_err(|error| error::not_opened(error, passes))?;
-    let migrated = migrations::run(&mut connection).await;
+    let migrated = migrations::run(Dialect::Postgres, &mut connection).await;
     // After a failure the session still holds the advisory lock; closing the session releases it.
     connection.close().await.ok();
     migrated.map_err(|error| error::not_migrated(error, passes))

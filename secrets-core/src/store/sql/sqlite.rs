@@ -11,6 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cache::Cache;
+use super::migrations::Dialect;
 use super::{AUDIT_READERS, RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
@@ -63,6 +64,7 @@ mod changes;
 mod tables;
 
 pub use backup::{Restore, backup};
+use changes::Follower;
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
 
@@ -115,8 +117,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .connect_lazy_with(reading.clone());
     let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    let pools = Pools::new([readers, audit, writers, reserved]);
-    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, cache, Some(lock)))
+    let pools = Pools::new([readers, audit, writers, reserved]).cached(cache);
+    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, Some(lock)))
 }
 
 /// Opens a database file without a cache, while another process may own it. The tables must have
@@ -135,7 +137,7 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
     let pools = Pools::new([readers, audit, writers, reserved]);
-    SqlStore::new(CurrentPools::new(pools), timeouts, None, None)
+    SqlStore::new(CurrentPools::new(pools), timeouts, None)
 }
 
 /// Opens a database file for reading, without a cache, while another process may own it. The tables
@@ -152,7 +154,7 @@ pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStor
         pool(1, timeouts.acquire),
         pool(RESERVED, timeouts.ping),
     ]);
-    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, None, held))
+    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, held))
 }
 
 /// True if another process uses the database file.
@@ -184,7 +186,7 @@ fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, StoreGuard)> {
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
     let opening = |error| error::not_opened(error, passes);
     let mut connection = options.connect().await.map_err(opening)?;
-    let migrated = migrations::run(&mut connection).await;
+    let migrated = migrations::run(Dialect::Sqlite, &mut connection).await;
     connection.close().await.map_err(opening)?;
     migrated.map_err(|error| error::not_migrated(error, passes))
 }

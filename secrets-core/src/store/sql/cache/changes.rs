@@ -1,5 +1,5 @@
-//! Record of the changes that this process has made in the database, by record ID. With it, the
-//! cache finds out if a cached record is still current.
+//! Record of the changes in the database, by record ID. With it, the cache finds out if a cached
+//! record is still current.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -25,9 +25,14 @@ const RUNNING: u64 = 1 << 48;
 /// plus [`RUNNING`] for each such commit that is still running. A cached record stores the time
 /// before it was loaded. The record is current if the counters of its IDs are not higher: then no
 /// commit that changed it has begun since, or was running at that time.
+///
+/// If other processes write too, an update counts as one commit: it adds the changes that were
+/// committed since the last update.
 #[derive(Debug)]
 pub(in crate::store::sql) struct Changes {
     clock: AtomicU64,
+    /// Number of updates that have begun.
+    updates: AtomicU64,
     stripes: Box<[AtomicU64]>,
     /// Indexes of the change counters of all records that the open transaction has changed so far.
     pending: Mutex<BTreeSet<Stripe>>,
@@ -54,13 +59,26 @@ impl Stripe {
 impl Changes {
     pub(super) fn new() -> Self {
         let stripes = (0..STRIPES).map(|_| AtomicU64::new(0)).collect();
-        Self { clock: AtomicU64::new(0), stripes, pending: Mutex::default() }
+        let (clock, updates, pending) = Default::default();
+        Self { clock, updates, stripes, pending }
     }
 
     /// Returns the current time (number of commits). Must be called before a record is loaded for
     /// the cache.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of updates that have begun.
+    pub(in crate::store::sql) fn updates(&self) -> u64 {
+        self.updates.load(Ordering::SeqCst)
+    }
+
+    /// Begins an update, before the changes are read from the database. Returns its number; the
+    /// first update has the number 1.
+    #[cfg(feature = "postgres")]
+    pub(in crate::store::sql) fn begin_update(&self) -> u64 {
+        self.updates.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// True if a record that was loaded at the time `loaded_at`, and whose IDs have these change
@@ -81,6 +99,22 @@ impl Changes {
         if let Ok(number) = u16::try_from(number) {
             lock(&self.pending).insert(Stripe(number));
         }
+    }
+
+    /// Records changes that were committed, by this process or another. The numbers are indexes of
+    /// change counters.
+    #[cfg(feature = "postgres")]
+    pub(in crate::store::sql) fn add_committed(&self, numbers: impl Iterator<Item = u16>) {
+        let now = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
+        for number in numbers {
+            self.counter(Stripe(number)).fetch_max(now, Ordering::SeqCst);
+        }
+    }
+
+    /// Records that each record may have been changed.
+    #[cfg(feature = "postgres")]
+    pub(in crate::store::sql) fn add_all(&self) {
+        self.add_committed((0..).take(STRIPES));
     }
 
     /// Marks the start of the open transaction's commit. Until the commit has ended, cached copies

@@ -1,9 +1,13 @@
-//! Cache of records, for a database that only this process writes.
+//! Cache of records.
 //!
 //! The cache holds records as they are stored: secrets and project keys stay encrypted. A cached
 //! record is used only while it is [current](Changes), which means unchanged in the database. So a
 //! response includes everything that was committed before the request, and all its records show the
 //! same point in time.
+//!
+//! An SQLite database is written by this process only, and its connection reports each change. On
+//! PostgreSQL, where other nodes write too, each reader first learns the changes that were committed
+//! since the last one ([`Follower`](super::postgres)).
 
 mod changes;
 
@@ -22,6 +26,51 @@ use crate::store::{
     CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
+/// Tables whose records are cached, each with the column that contains the ID of the cached record.
+pub(super) const WATCHED: [(&str, &str); 13] = [
+    ("environment_defaults", "environment_id"),
+    ("environments", "id"),
+    ("members", "team_id"),
+    ("permission_defaults", "project_id"),
+    ("permissions", "environment_id"),
+    ("project_keys", "project_id"),
+    ("projects", "id"),
+    ("secrets", "environment_id"),
+    ("teams", "id"),
+    ("token_environments", "token_id"),
+    ("token_projects", "token_id"),
+    ("tokens", "id"),
+    ("users", "id"),
+];
+
+/// Tables whose records are never cached.
+#[cfg(test)]
+pub(super) const NOT_CACHED: [&str; 23] = [
+    "_sqlx_migrations",
+    "anonymizations",
+    "audit_batches",
+    "audit_heads",
+    "audit_log",
+    "cli_sessions",
+    "device_logins",
+    "finding_marks",
+    "instance",
+    "instance_keys",
+    "invitations",
+    "mail_counts",
+    "outbox",
+    "project_key_requests",
+    "rotation_attempts",
+    "rotation_keys",
+    "rotations",
+    "scan_findings",
+    "scans",
+    "secret_versions",
+    "team_sizes",
+    "webhook_deliveries",
+    "webhooks",
+];
+
 /// Number of parts into which the cache is divided, each with its own lock. A record larger than a
 /// part is not cached.
 const PARTS: usize = 4;
@@ -38,6 +87,15 @@ pub(super) struct Cache {
     changes: Arc<Changes>,
     hits: AtomicU64,
     misses: AtomicU64,
+}
+
+/// The cache as a reader uses it: with the records that were valid at one moment, which is not before
+/// the start of the reader.
+#[derive(Clone)]
+pub(super) struct View {
+    cache: Arc<Cache>,
+    /// Number of the update of the [`Changes`] on which the view is based.
+    update: u64,
 }
 
 /// Arguments with which an environment is looked up.
@@ -64,7 +122,11 @@ enum Key {
 
 struct Entry {
     record: Record,
+    /// Time before the record was loaded.
     loaded_at: u64,
+    /// Number of updates that had begun after the record was loaded. Only a later update is of a
+    /// moment at which the record was valid.
+    kept_at: u64,
     /// Change counters of the IDs that the cached record depends on.
     stripes: Box<[Stripe]>,
 }
@@ -98,7 +160,6 @@ impl Weighter<Key, Arc<Entry>> for Size {
 
 impl Cache {
     /// Creates a cache with this maximum size, in bytes.
-    #[cfg(feature = "sqlite")]
     pub(super) fn new(bytes: u64) -> Self {
         let items = usize::try_from(bytes / TYPICAL_ENTRY).unwrap_or(usize::MAX);
         let options = OptionsBuilder::new()
@@ -130,9 +191,24 @@ impl Cache {
         }
     }
 
+    /// Returns a view of the records that are valid according to this update of the
+    /// [`Changes`](Changes::begin_update).
+    #[cfg(feature = "postgres")]
+    pub(super) fn view_of(self: &Arc<Self>, update: u64) -> View {
+        View { cache: Arc::clone(self), update }
+    }
+
+    /// Returns a view of the records that are valid now, if the changes are known without updates.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn view(self: &Arc<Self>) -> View {
+        View { cache: Arc::clone(self), update: u64::MAX }
+    }
+}
+
+impl View {
     /// Counts a lookup in the statistics, and returns its result.
     fn count<T>(&self, found: Option<T>) -> Option<T> {
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        let counter = if found.is_some() { &self.cache.hits } else { &self.cache.misses };
         counter.fetch_add(1, Ordering::Relaxed);
         found
     }
@@ -140,7 +216,7 @@ impl Cache {
     /// Returns the current time (number of commits). Must be called before a record is loaded for
     /// the cache.
     pub(super) fn now(&self) -> u64 {
-        self.changes.now()
+        self.cache.changes.now()
     }
 
     /// Returns the cached service token whose current or previous token string has this MAC.
@@ -149,7 +225,7 @@ impl Cache {
     }
 
     fn find_token(&self, mac: &TokenMac) -> Option<TokenRecord> {
-        let entry = self.entries.get(&Key::Token(mac.0))?;
+        let entry = self.cache.entries.get(&Key::Token(mac.0))?;
         match &entry.record {
             Record::Token(token) if self.are_current([&entry]) => Some(token.clone()),
             _ => None,
@@ -168,7 +244,7 @@ impl Cache {
     }
 
     fn find_user(&self, issuer: &str, subject: &str) -> Option<UserRecord> {
-        let entry = self.entries.get(&Key::User(issuer.to_owned(), subject.to_owned()))?;
+        let entry = self.cache.entries.get(&Key::User(issuer.to_owned(), subject.to_owned()))?;
         match &entry.record {
             Record::User(user) if self.are_current([&entry]) => Some(user.clone()),
             _ => None,
@@ -189,7 +265,7 @@ impl Cache {
 
     fn find_resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
         let Lookup { path, principal, selection } = lookup;
-        let entry = self.entries.get(&Key::Environment(path.clone(), principal))?;
+        let entry = self.cache.entries.get(&Key::Environment(path.clone(), principal))?;
         let Record::Environment(resolved) = &entry.record else { return None };
         let mut resolved = resolved.clone();
         let mut used = vec![Arc::clone(&entry)];
@@ -199,13 +275,13 @@ impl Cache {
             match selection {
                 Selection::None => {}
                 Selection::Key(key) => {
-                    let entry = self.entries.get(&Key::Secret(environment, key.clone()))?;
+                    let entry = self.cache.entries.get(&Key::Secret(environment, key.clone()))?;
                     let Record::Secret(secret) = &entry.record else { return None };
                     link.secrets.extend(secret.clone());
                     used.push(entry);
                 }
                 Selection::All => {
-                    let entry = self.entries.get(&Key::Secrets(environment))?;
+                    let entry = self.cache.entries.get(&Key::Secrets(environment))?;
                     let Record::Secrets(secrets, bytes) = &entry.record else { return None };
                     link.secrets.clone_from(secrets);
                     size += bytes;
@@ -261,10 +337,59 @@ impl Cache {
 
     fn keep(&self, loaded_at: u64, key: Key, ids: impl IntoIterator<Item = Uuid>, record: Record) {
         let stripes = ids.into_iter().map(Stripe::of).collect();
-        self.entries.insert(key, Arc::new(Entry { record, loaded_at, stripes }));
+        let kept_at = self.cache.changes.updates();
+        self.cache.entries.insert(key, Arc::new(Entry { record, loaded_at, kept_at, stripes }));
     }
 
     fn are_current<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> bool {
-        entries.into_iter().all(|entry| self.changes.is_current(entry.loaded_at, &entry.stripes))
+        let changes = &self.cache.changes;
+        entries.into_iter().all(|entry| {
+            entry.kept_at < self.update && changes.is_current(entry.loaded_at, &entry.stripes)
+        })
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+#[cfg(feature = "postgres")]
+mod tests {
+    use super::*;
+    use crate::testing::fixtures::user;
+
+    #[test]
+    fn a_view_has_no_record_that_was_loaded_after_its_moment() {
+        let cache = Arc::new(Cache::new(1 << 20));
+        let alice = user("alice");
+        let find = |view: &View| view.user(&alice.issuer, &alice.subject);
+        let before = cache.view_of(cache.changes().begin_update());
+        before.keep_user(before.now(), &alice);
+
+        let after = cache.view_of(cache.changes().begin_update());
+
+        assert_eq!((find(&before), find(&after)), (None, Some(alice.clone())));
+    }
+
+    #[test]
+    fn a_committed_change_makes_its_records_old() {
+        let cache = Arc::new(Cache::new(1 << 20));
+        let users = ["alice", "bob"].map(user);
+        let changes = cache.changes();
+        let keep = |view: &View| {
+            for user in &users {
+                view.keep_user(view.now(), user);
+            }
+        };
+        let found = |view: &View| {
+            users.each_ref().map(|user| view.user(&user.issuer, &user.subject).is_some())
+        };
+        keep(&cache.view_of(changes.begin_update()));
+        let view = cache.view_of(changes.begin_update());
+        assert_eq!(found(&view), [true; 2]);
+
+        let [.., high, low] = *users[0].id.uuid().as_bytes();
+        changes.add_committed([u16::from_be_bytes([high, low]) % 4096].into_iter());
+        assert_eq!(found(&view), [false, true]);
+        changes.add_all();
+        assert_eq!(found(&view), [false; 2]);
     }
 }

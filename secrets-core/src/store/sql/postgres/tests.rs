@@ -66,10 +66,9 @@ async fn resolving_an_environment_scans_no_secrets() {
 #[tokio::test]
 async fn resolving_an_environment_is_planned_once() {
     let database = TestDatabase::create().await;
-    let store =
-        open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
-            .await
-            .unwrap();
+    let options =
+        StoreOptions { connections: Some(1), cache_bytes: Some(0), ..StoreOptions::default() };
+    let store = open(&database.url(), options).await.unwrap();
     let world = World::build(&store).await;
     let path = EnvironmentPath::new(world.project.id, "staging");
 

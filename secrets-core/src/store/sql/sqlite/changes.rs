@@ -3,33 +3,37 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sqlx::AssertSqlSafe;
-use sqlx::SqliteConnection;
+use sqlx::pool::Pool;
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use super::super::cache::Changes;
-
-/// Tables whose records are cached, each with the column that contains the ID of the cached record.
-const WATCHED: [(&str, &str); 13] = [
-    ("environment_defaults", "environment_id"),
-    ("environments", "id"),
-    ("members", "team_id"),
-    ("permission_defaults", "project_id"),
-    ("permissions", "environment_id"),
-    ("project_keys", "project_id"),
-    ("projects", "id"),
-    ("secrets", "environment_id"),
-    ("teams", "id"),
-    ("token_environments", "token_id"),
-    ("token_projects", "token_id"),
-    ("tokens", "id"),
-    ("users", "id"),
-];
+use super::super::cache::{Cache, Changes, View, WATCHED};
+use super::tables::pooled::Waits;
+use crate::store::StoreResult;
 
 /// Temporary table into which the triggers insert the index of a change counter of [`Changes`] for
 /// each change. A hook of the connection sees each insert; the trigger then deletes the row, so
 /// that the table stays empty.
 const TABLE: &str = "changed_counters";
+
+/// Source of the changes of cached records. No query is needed: the connection that writes reports
+/// its changes itself.
+#[derive(Default)]
+pub(super) struct Follower;
+
+impl Follower {
+    /// Returns a view of the cache, of this moment.
+    #[expect(clippy::unused_async, reason = "on PostgreSQL, it asks the database")]
+    pub(super) async fn view(
+        &self,
+        cache: &Arc<Cache>,
+        _: (&Pool<Sqlite>, &Waits),
+        _: Duration,
+    ) -> StoreResult<View> {
+        Ok(cache.view())
+    }
+}
 
 /// Installs the triggers and the hook that report the changes made on a connection. All writes must
 /// use this connection, one transaction after the other. Must be called after the migrations, which
@@ -92,37 +96,10 @@ mod tests {
 
     use tempfile::TempDir;
 
+    use super::super::super::cache::{NOT_CACHED, WATCHED};
     use super::super::open;
-    use super::WATCHED;
     use crate::store::StoreOptions;
     use crate::testing::folder;
-
-    /// Tables whose records are never cached.
-    const NOT_CACHED: [&str; 23] = [
-        "_sqlx_migrations",
-        "anonymizations",
-        "audit_batches",
-        "audit_heads",
-        "audit_log",
-        "cli_sessions",
-        "device_logins",
-        "finding_marks",
-        "instance",
-        "instance_keys",
-        "invitations",
-        "mail_counts",
-        "outbox",
-        "project_key_requests",
-        "rotation_attempts",
-        "rotation_keys",
-        "rotations",
-        "scan_findings",
-        "scans",
-        "secret_versions",
-        "team_sizes",
-        "webhook_deliveries",
-        "webhooks",
-    ];
 
     #[tokio::test]
     async fn every_table_is_watched_or_not_cached() {

@@ -30,7 +30,7 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         principal: Principal,
         selection: Selection<'_>,
     ) -> StoreResult<Option<ResolvedEnvironment>> {
-        let Some(cache) = self.0.cache().cloned() else {
+        let Some(cache) = self.0.cache().await? else {
             return resolve::read(self, path, principal, selection).await;
         };
         let lookup = Lookup { path, principal, selection };

@@ -15,10 +15,11 @@ use uuid::Uuid;
 
 use self::pooled::{Connected, Pooled, Reader, Transaction, Waits};
 use self::row::Row;
-use super::super::cache::Cache;
 use super::super::error::{self, broken};
 use super::super::migrations;
-use super::{BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, HAS_TABLES, StoreGuard, passes};
+use super::{
+    BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, StoreGuard, passes,
+};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
@@ -43,7 +44,7 @@ mod invitations;
 mod keys;
 mod outbox;
 mod permissions;
-mod pooled;
+pub(super) mod pooled;
 mod pools;
 mod projects;
 pub(super) mod resolve;
@@ -74,9 +75,6 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pools: CurrentPools,
     timeouts: Timeouts,
-    /// Cache of records that readers have loaded; `None` if other processes write to the database
-    /// too.
-    cache: Option<Arc<Cache>>,
     /// Resource that is held while the store is in use, such as a lock file.
     _held: StoreGuard,
 }
@@ -85,10 +83,9 @@ impl SqlStore {
     pub(super) fn new(
         pools: CurrentPools,
         timeouts: Timeouts,
-        cache: Option<Arc<Cache>>,
         held: StoreGuard,
     ) -> Self {
-        Self { pools, timeouts, cache, _held: held }
+        Self { pools, timeouts, _held: held }
     }
 
     /// Begins a transaction whose SQL statements have this timeout, after the transactions that
@@ -99,7 +96,7 @@ impl SqlStore {
         let turn = turn.await.ok().and_then(Result::ok);
         let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
         let pooled = Pooled::acquire_in_turn(pools.writing(), limit, turn).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
+        Ok(Box::new(Session(Transaction::begin(pooled, pools.cache.clone()).await?)))
     }
 
     /// Returns the pools in use.
@@ -112,7 +109,7 @@ impl SqlStore {
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
         let reader = Reader::new(self.pools(), Pools::reading, self.timeouts.read);
-        Ok(Box::new(Session(reader.cached(self.cache.clone()))))
+        Ok(Box::new(Session(reader.cached())))
     }
 
     async fn read_audit_log(&self) -> StoreResult<Box<dyn Reads>> {
@@ -131,8 +128,9 @@ impl Store for SqlStore {
     }
 
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
-        let pooled = Pooled::acquire(self.pools().writing(), self.timeouts.write).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
+        let pools = self.pools();
+        let pooled = Pooled::acquire(pools.writing(), self.timeouts.write).await?;
+        Ok(Box::new(Session(Transaction::begin(pooled, pools.cache.clone()).await?)))
     }
 
     async fn close(&self) -> StoreResult<()> {
@@ -175,7 +173,7 @@ impl Store for SqlStore {
             ("reserved", current.pinging()),
         ];
         let pools = pools.map(|(name, of)| pool(name, of)).into();
-        StoreUsage { pools, cache: self.cache.as_ref().map(|cache| cache.usage()) }
+        StoreUsage { pools, cache: current.cache.as_ref().map(|cache| cache.usage()) }
     }
 
     fn is_stalled(&self) -> bool {
@@ -346,6 +344,6 @@ fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
     }
 }
 
-fn failed(error: sqlx::Error) -> StoreError {
+pub(super) fn failed(error: sqlx::Error) -> StoreError {
     error::failed(error, passes)
 }

@@ -12,7 +12,7 @@ use sqlx_core::transaction::TransactionManager as _;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::super::super::cache::{Cache, RunningCommit};
+use super::super::super::cache::{Cache, RunningCommit, View};
 use super::answers::Answers;
 use super::{BEGIN, Connection, Db, NO_ANSWER, Pools, error, failed};
 use crate::store::StoreResult;
@@ -27,7 +27,7 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Dropping this value returns the connection to the pool. If an SQL statement was cancelled or
 /// reached its timeout, the connection is closed instead, because its state is unknown: a
 /// connection that is dead without an error would also block the next caller.
-pub(super) struct Pooled {
+pub(in super::super) struct Pooled {
     /// Connection; absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
@@ -39,7 +39,7 @@ pub(super) struct Pooled {
 }
 
 /// Timeout with which the SQL statements on a connection are run.
-pub(super) struct StatementLimit {
+pub(in super::super) struct StatementLimit {
     timeout: Duration,
     /// Time that was spent waiting for the connection, which is deducted from the timeout of the
     /// first SQL statement.
@@ -55,14 +55,15 @@ pub(super) trait Connected: Send {
     /// Returns the connection; a reader acquires it first if needed.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
 
-    /// Returns the cache; `None` if the session must not read from it.
-    fn cache(&self) -> Option<&Arc<Cache>>;
+    /// Returns a view of the cache, of a moment after the start of the session; `None` if the session
+    /// must not read from a cache.
+    fn cache(&mut self) -> impl Future<Output = StoreResult<Option<View>>> + Send;
 }
 
 /// Statistics of a connection pool: total duration and number of failures of the waits for a
 /// connection, and whether the database responds to the calls.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(in super::super) struct Waits {
     pub(super) answers: Arc<Answers>,
     microseconds: AtomicU64,
     failures: AtomicU64,
@@ -75,7 +76,9 @@ pub(super) struct Reader {
     pool: fn(&Pools) -> (&Pool<Db>, &Waits),
     timeout: Duration,
     pooled: Option<Pooled>,
-    cache: Option<Arc<Cache>>,
+    is_cached: bool,
+    /// View of the cache, once it was needed.
+    view: Option<View>,
 }
 
 /// A connection with an open transaction. The transaction is rolled back when this value is
@@ -93,12 +96,12 @@ impl Reader {
         pool: fn(&Pools) -> (&Pool<Db>, &Waits),
         timeout: Duration,
     ) -> Self {
-        Self { pools, pool, timeout, pooled: None, cache: None }
+        Self { pools, pool, timeout, pooled: None, is_cached: false, view: None }
     }
 
-    /// Returns the session with a cache.
-    pub(super) fn cached(self, cache: Option<Arc<Cache>>) -> Self {
-        Self { cache, ..self }
+    /// Returns the session with the cache of its pools.
+    pub(super) fn cached(self) -> Self {
+        Self { is_cached: true, ..self }
     }
 }
 
@@ -126,7 +129,7 @@ impl Waits {
 
 impl Pooled {
     /// Acquires a connection of a pool. `timeout` is the timeout of its SQL statements.
-    pub(super) async fn acquire(
+    pub(in super::super) async fn acquire(
         (pool, waits): (&Pool<Db>, &Waits),
         timeout: Duration,
     ) -> StoreResult<Self> {
@@ -150,7 +153,7 @@ impl Pooled {
 
     /// Returns the connection, and the timeout with which every SQL statement must be run.
     #[expect(clippy::expect_used, reason = "see the field")]
-    pub(super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
+    pub(in super::super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
         (connection, &mut self.limit)
     }
@@ -158,7 +161,7 @@ impl Pooled {
 
 impl StatementLimit {
     /// Runs an SQL statement with the timeout. Fails as unavailable if the timeout is reached.
-    pub(super) async fn apply<T>(
+    pub(in super::super) async fn apply<T>(
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,
     ) -> StoreResult<T> {
@@ -215,8 +218,15 @@ impl Connected for Reader {
         }
     }
 
-    fn cache(&self) -> Option<&Arc<Cache>> {
-        self.cache.as_ref()
+    async fn cache(&mut self) -> StoreResult<Option<View>> {
+        let Some(cache) = self.pools.cache.as_ref().filter(|_| self.is_cached) else {
+            return Ok(None);
+        };
+        if self.view.is_none() {
+            let pool = self.pools.pinging();
+            self.view = Some(self.pools.follower.view(cache, pool, self.timeout).await?);
+        }
+        Ok(self.view.clone())
     }
 }
 
@@ -227,8 +237,8 @@ impl Connected for Transaction {
 
     /// Returns `None`, so that a transaction never reads from the cache: it must see its own
     /// uncommitted writes, which are not cached.
-    fn cache(&self) -> Option<&Arc<Cache>> {
-        None
+    async fn cache(&mut self) -> StoreResult<Option<View>> {
+        Ok(None)
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use sqlx::pool::Pool;
 use tokio::sync::Semaphore;
 
-use super::Db;
+use super::super::super::cache::Cache;
 use super::pooled::Waits;
+use super::{Db, Follower};
 
 /// Connection pools of a store: for reads, for writes, and reserved for health checks.
 pub(in super::super) struct Pools {
@@ -26,6 +27,10 @@ pub(in super::super) struct Pools {
     pub(in super::super) reserved: Pool<Db>,
     /// Statistics of the waits for connections of these pools, in the same order.
     waits: [Waits; 4],
+    /// Cache of records that readers have loaded through these pools; `None` if nothing is cached.
+    pub(super) cache: Option<Arc<Cache>>,
+    /// Source of the changes that other processes have made to cached records.
+    pub(in super::super) follower: Follower,
 }
 
 /// Connection pools that a store uses now. All pools are replaced together when another server
@@ -40,7 +45,13 @@ impl Pools {
     pub(in super::super) fn new([readers, audit, writers, reserved]: [Pool<Db>; 4]) -> Self {
         let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
         let turns = Arc::new(Semaphore::new(turns as usize));
-        Self { readers, audit, writers, turns, reserved, waits: Default::default() }
+        let (waits, cache, follower) = Default::default();
+        Self { readers, audit, writers, turns, reserved, waits, cache, follower }
+    }
+
+    /// Returns the pools with a cache for what readers load.
+    pub(in super::super) fn cached(self, cache: Option<Arc<Cache>>) -> Self {
+        Self { cache, ..self }
     }
 
     pub(super) fn reading(&self) -> (&Pool<Db>, &Waits) {
@@ -65,7 +76,7 @@ impl CurrentPools {
         Self(Arc::new(RwLock::new(Arc::new(pools))))
     }
 
-    pub(super) fn get(&self) -> Arc<Pools> {
+    pub(in super::super) fn get(&self) -> Arc<Pools> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

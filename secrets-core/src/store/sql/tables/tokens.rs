@@ -23,7 +23,7 @@ pub(in crate::store::sql) const EXPIRING_TOKENS: &str = concat!(
 #[async_trait]
 impl<C: Connected> TokenReads for Session<C> {
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>> {
-        let cache = self.0.cache().cloned();
+        let cache = self.0.cache().await?;
         if let Some(token) = cache.as_ref().and_then(|cache| cache.token(mac)) {
             return Ok(Some(token));
         }

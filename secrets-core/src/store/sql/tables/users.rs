@@ -18,7 +18,7 @@ impl<C: Connected> UserReads for Session<C> {
         issuer: &str,
         subject: &str,
     ) -> StoreResult<Option<UserRecord>> {
-        let cache = self.0.cache().cloned();
+        let cache = self.0.cache().await?;
         if let Some(user) = cache.as_ref().and_then(|cache| cache.user(issuer, subject)) {
             return Ok(Some(user));
         }
