@@ -147,7 +147,8 @@ async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize>
     let mut tx = engine.store().begin().await?;
     let count = entries.len();
     let head = audit_chain::head(&mut *tx, engine.keyring(), team).await?;
-    audit_chain::append(&mut *tx, engine.keyring(), head, entries, Vec::new()).await?;
+    let (chain, _) = audit_chain::extend(engine.keyring(), head, entries, Vec::new());
+    tx.seal_audit(&[chain]).await?;
     tx.commit().await?;
     Ok(count)
 }

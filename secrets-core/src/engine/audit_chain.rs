@@ -14,14 +14,20 @@ use uuid::Uuid;
 use super::{Engine, Failures, WorkItem, yield_now};
 use crate::crypto::{ChainMac, Keyring, is_same};
 use crate::model::{AuditBatchId, EnvironmentId, ProjectId, TeamId};
-use crate::store::{AuditBatch, AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult, Tx};
+use crate::store::{
+    AuditBatch, AuditHead, AuditRecord, AuditSeal, ChainExtension, StoreError, StoreResult, Tx,
+};
 
 /// Maximum number of audit entries in the log that are appended to audit chains in one transaction.
 /// Other writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches of audit entries that are moved in one transaction.
-const MAX_BATCHES: u32 = 4;
+/// Maximum number of batches of audit entries that are held in memory while they are moved.
+const MAX_BATCHES: u32 = 16;
+
+/// Number of audit entries that are moved in one transaction, except if one batch has more. Reads
+/// wait for the transaction on SQLite.
+const MAX_MOVED: usize = 256;
 
 /// Lock that a task holds while it moves batches of audit entries. Other tasks of this process wait
 /// for the lock, and then find no batches to move.
@@ -49,20 +55,35 @@ pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
         let is_due =
             |batch: &AuditBatch| !failures.must_wait(WorkItem::AuditBatch(batch.id), engine.now());
         batches.retain(is_due);
-        let mut moved = move_batches(engine, &batches, true).await;
-        if let Err(StoreError::Stale(_)) = moved {
-            // Another node extended a chain concurrently.
-            moved = move_batches(engine, &batches, true).await;
+        let mut rest = &batches[..];
+        while !rest.is_empty() {
+            let (batches, others) = rest.split_at(number_to_move(rest));
+            rest = others;
+            let mut moved = move_batches(engine, batches, true).await;
+            if let Err(StoreError::Stale(_)) = moved {
+                // Another node extended a chain concurrently.
+                moved = move_batches(engine, batches, true).await;
+            }
+            count += match moved {
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
+                // A chain was modified, or an entry was written twice or cannot be read.
+                Err(_) => move_one_by_one(engine, batches).await?,
+                Ok(moved) => moved,
+            };
+            yield_now().await;
         }
-        count += match moved {
-            Err(error @ StoreError::Unavailable(_)) => return Err(error),
-            // A chain was modified, or an entry was written twice or cannot be read.
-            Err(_) => move_one_by_one(engine, &batches).await?,
-            Ok(moved) => moved,
-        };
-        yield_now().await;
     }
     Ok(count)
+}
+
+/// Returns how many of the batches, from the first, are moved in one transaction: at least one.
+fn number_to_move(batches: &[AuditBatch]) -> usize {
+    let mut entries = 0;
+    let fits = |batch: &&AuditBatch| {
+        entries += batch.entries.as_ref().map_or(0, Vec::len);
+        entries <= MAX_MOVED
+    };
+    batches.iter().take_while(fits).count().max(1)
 }
 
 /// Moves the entries of batches to the audit log, in one new transaction. If `sealed`, also appends
@@ -79,14 +100,23 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         for entry in entries {
             teams.entry(entry.team).or_default().push(entry);
         }
-        let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
-        for (team, new) in teams {
-            let head = head(&mut *tx, engine.keyring(), team).await?;
+        let named: Vec<_> = teams.keys().copied().collect();
+        let heads = heads(&mut *tx, engine.keyring(), &named).await?;
+        let with_team: Vec<_> = named.iter().copied().flatten().collect();
+        let unsealed = tx.unsealed_teams_among(&with_team).await?;
+        let (mut chains, mut appended, mut room) = (Vec::new(), Vec::new(), MAX_SEALED);
+        for (head, (team, new)) in heads.into_iter().zip(teams) {
             // A chain is in time order, except for entries that several nodes write concurrently.
-            let stored = tx.unsealed_audit(team, room).await?;
+            let stored = match team {
+                Some(team) if !unsealed.contains(&team) => Vec::new(),
+                team => tx.unsealed_audit(team, room).await?,
+            };
             room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
-            appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);
+            let (chain, new) = extend(engine.keyring(), head, stored, new);
+            chains.push(chain);
+            appended.extend(new);
         }
+        tx.seal_audit(&chains).await?;
         tx.insert_sealed_audit(&appended).await?;
     } else {
         tx.insert_audit(&entries).await?;
@@ -150,57 +180,75 @@ fn unreadable() -> StoreError {
     StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
-/// Returns the head (the stored end) of a team's audit chain, or the head of an empty chain if the
-/// team has none. Fails if the MAC of the stored head is invalid.
+/// Locks the audit chain of a team, and returns its head (the stored end). A team without a chain has
+/// the head of an empty one. Fails if the MAC of the stored head is invalid.
 pub(crate) async fn head(
     tx: &mut dyn Tx,
     keyring: &Keyring,
     team: Option<TeamId>,
 ) -> StoreResult<AuditHead> {
-    match tx.audit_head(team).await? {
-        Some(head) => authentic_head(keyring, head),
-        None => Ok(AuditHead {
-            team,
-            base: 0,
-            base_hash: [0; 32],
-            position: 0,
-            hash: [0; 32],
-            mac: [0; 32],
-        }),
-    }
+    let stored = tx.lock_audit_heads(&[team]).await?;
+    head_or_empty(keyring, team, stored.first())
 }
 
-/// Appends audit entries of a team to the audit chain with this head: `stored` entries, which are
-/// already in the audit log, and `new` entries, which are not. A `new` entry with the ID of a
-/// `stored` one is ignored. Returns the other new entries with their positions and hashes; the
-/// caller inserts them.
-pub(crate) async fn append(
+/// Locks the audit chains of several teams, and returns their heads in the same order, like
+/// [`head`].
+async fn heads(
     tx: &mut dyn Tx,
+    keyring: &Keyring,
+    teams: &[Option<TeamId>],
+) -> StoreResult<Vec<AuditHead>> {
+    let stored = tx.lock_audit_heads(teams).await?;
+    let stored: BTreeMap<_, _> = stored.into_iter().map(|head| (head.team, head)).collect();
+    teams.iter().map(|team| head_or_empty(keyring, *team, stored.get(team))).collect()
+}
+
+fn head_or_empty(
+    keyring: &Keyring,
+    team: Option<TeamId>,
+    stored: Option<&AuditHead>,
+) -> StoreResult<AuditHead> {
+    let empty = || AuditHead {
+        team,
+        base: 0,
+        base_hash: [0; 32],
+        position: 0,
+        hash: [0; 32],
+        mac: [0; 32],
+    };
+    stored.map_or_else(|| Ok(empty()), |head| authentic_head(keyring, *head))
+}
+
+/// Extends the audit chain of a team, which has this head, by `stored` entries, which are already in
+/// the audit log, and `new` entries, which are not. A `new` entry with the ID of a `stored` one is
+/// ignored. Returns the extension and the other new entries, with their positions and hashes, which
+/// the caller inserts.
+pub(crate) fn extend(
     keyring: &Keyring,
     head: AuditHead,
     stored: Vec<AuditRecord>,
     new: Vec<AuditRecord>,
-) -> StoreResult<Vec<AuditRecord>> {
+) -> (ChainExtension, Vec<AuditRecord>) {
     let new = new.into_iter().map(|entry| (true, entry));
     let all = new.chain(stored.into_iter().map(|entry| (false, entry)));
     // A stored entry replaces a new one with its ID.
     let all: BTreeMap<_, _> =
         all.map(|(is_new, entry)| ((entry.created_at, entry.id), (is_new, entry))).collect();
-    let (mut end, mut seals, mut appended) = (head, Vec::new(), Vec::new());
+    let (end, mut seals, mut appended) = (head.position, Vec::new(), Vec::new());
+    let mut head = head;
     for (is_new, entry) in all.into_values() {
-        let position = end.position + 1;
-        let hash = entry_hash(keyring, &entry, position, &end.hash);
-        let seal = AuditSeal { position, previous_hash: end.hash, hash };
-        end = AuditHead { position, hash, ..end };
+        let position = head.position + 1;
+        let hash = entry_hash(keyring, &entry, position, &head.hash);
+        let seal = AuditSeal { position, previous_hash: head.hash, hash };
+        head = AuditHead { position, hash, ..head };
         if is_new {
             appended.push(AuditRecord { seal: Some(seal), ..entry });
         } else {
             seals.push((entry.id, seal));
         }
     }
-    end.mac = head_mac(keyring, &end);
-    tx.seal_audit(&end, head.position, &seals).await?;
-    Ok(appended)
+    head.mac = head_mac(keyring, &head);
+    (ChainExtension { end, head, seals }, appended)
 }
 
 /// Returns the head of an audit chain if its MAC is valid. A modified chain must not be extended,

@@ -106,6 +106,17 @@ pub struct AuditHead {
     pub mac: [u8; 32],
 }
 
+/// Entries to append to an audit chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainExtension {
+    /// Last position of the stored chain that the caller expects; 0 for a new chain.
+    pub end: u64,
+    /// New head of the chain.
+    pub head: AuditHead,
+    /// Entries of the audit log that become part of the chain, with their positions and hashes.
+    pub seals: Vec<(AuditId, AuditSeal)>,
+}
+
 /// Selection of audit entries by team or by actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditScope {
@@ -241,6 +252,9 @@ pub trait AuditReads: Send {
     /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
+    /// Returns those of the given teams with audit entries that are not yet in an audit chain.
+    async fn unsealed_teams_among(&mut self, teams: &[TeamId]) -> StoreResult<Vec<TeamId>>;
+
     /// Lists the oldest audit entries of a team that are not yet in its audit chain, at most
     /// `limit`.
     async fn unsealed_audit(
@@ -325,16 +339,14 @@ pub trait AuditWrites: Send {
     /// for concurrent transactions that call this for the same user.
     async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
 
-    /// Appends audit entries to an audit chain. `end` is the last position of the stored chain that
-    /// the caller expects (0 for a new chain); `head` is the new head. Fails with `Stale` if the
-    /// stored chain has another last position, or if an entry does not exist or is already in a
-    /// chain; the caller must then drop the transaction.
-    async fn seal_audit(
-        &mut self,
-        head: &AuditHead,
-        end: u64,
-        seals: &[(AuditId, AuditSeal)],
-    ) -> StoreResult<()>;
+    /// Locks the audit chains of these teams, and returns their heads. Teams without a chain are not
+    /// returned.
+    async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
+
+    /// Appends audit entries to audit chains, each of another team. Fails with `Stale` if a stored
+    /// chain has another last position or another base, or if an entry does not exist or is already
+    /// in a chain; the caller must then drop the transaction.
+    async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()>;
 
     /// Deletes the oldest entries of an audit chain, up to and including the position `head.base`.
     /// Fails with `Stale` unless the stored chain's base is `base` and its last position is that of

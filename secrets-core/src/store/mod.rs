@@ -70,7 +70,7 @@ mod webhooks;
 
 pub use audit::{
     ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
-    AuditScope, AuditSeal, AuditWrites,
+    AuditScope, AuditSeal, AuditWrites, ChainExtension,
 };
 pub use device_logins::{
     DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus,

@@ -126,7 +126,9 @@ fn a_modified_chain_keeps_no_entry_from_the_log() {
         log.seal_batches().await.unwrap();
         let mut tx = log.store.begin().await.unwrap();
         let head = tx.audit_head(Some(log.world.team.id)).await.unwrap().unwrap();
-        tx.seal_audit(&AuditHead { mac: [7; 32], ..head }, head.position, &[]).await.unwrap();
+        let modified = AuditHead { mac: [7; 32], ..head };
+        let chain = ChainExtension { end: head.position, head: modified, seals: Vec::new() };
+        tx.seal_audit(&[chain]).await.unwrap();
         tx.commit().await.unwrap();
         let theirs = entry(&log.world.other_team, "theirs", at(2));
         log.add_batch(&[log.entry("two", 2), theirs]).await;

@@ -9,7 +9,7 @@ use super::{Pending, Session, Snapshot};
 use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time, UserId};
 use crate::store::{
     ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
-    AuditScope, AuditSeal, AuditWrites, StoreError, StoreResult,
+    AuditScope, AuditWrites, ChainExtension, StoreError, StoreResult,
 };
 
 type Entries = Table<(Time, AuditId), AuditRecord>;
@@ -37,6 +37,11 @@ impl<S: Snapshot> AuditReads for Session<S> {
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
         Ok(self.state().audit_unsealed.keys().copied().collect())
+    }
+
+    async fn unsealed_teams_among(&mut self, teams: &[TeamId]) -> StoreResult<Vec<TeamId>> {
+        let unsealed = &self.state().audit_unsealed;
+        Ok(teams.iter().copied().filter(|team| unsealed.contains_key(&Some(*team))).collect())
     }
 
     async fn unsealed_audit(
@@ -127,6 +132,30 @@ fn anonymize(state: &mut State, user: UserId, start: Bound<(Time, AuditId)>, lim
         _ => state.anonymizations.remove(&user),
     };
     count < limit
+}
+
+fn extend(
+    state: &mut State,
+    ChainExtension { end, head, seals }: &ChainExtension,
+) -> StoreResult<()> {
+    let known = state.audit_heads.get(&head.team);
+    if known.map_or((0, 0), |known| (known.position, known.base)) != (*end, head.base) {
+        return Err(STALE);
+    }
+    state.audit_heads.insert(head.team, *head);
+    for (id, seal) in seals {
+        let places = state.audit_unsealed.entry(head.team).or_default();
+        let place = *places.iter().find(|(_, unsealed)| unsealed == id).ok_or(STALE)?;
+        places.remove(&place);
+        if places.is_empty() {
+            state.audit_unsealed.remove(&head.team);
+        }
+        let entries = state.audit.entry(head.team).or_default();
+        let entry = entries.get_mut(&place).ok_or(STALE)?;
+        Arc::make_mut(entry).seal = Some(*seal);
+        state.audit_chain.insert((head.team, seal.position), place);
+    }
+    Ok(())
 }
 
 /// Returns the audit entries of a team or an actor.
@@ -245,31 +274,13 @@ impl AuditWrites for Session<Pending> {
         Ok(anonymize(state, user, Excluded(last), limit))
     }
 
-    async fn seal_audit(
-        &mut self,
-        head: &AuditHead,
-        end: u64,
-        seals: &[(AuditId, AuditSeal)],
-    ) -> StoreResult<()> {
-        let state = self.state_mut();
-        let known = state.audit_heads.get(&head.team);
-        if known.map_or((0, 0), |known| (known.position, known.base)) != (end, head.base) {
-            return Err(STALE);
-        }
-        state.audit_heads.insert(head.team, *head);
-        for (id, seal) in seals {
-            let places = state.audit_unsealed.entry(head.team).or_default();
-            let place = *places.iter().find(|(_, unsealed)| unsealed == id).ok_or(STALE)?;
-            places.remove(&place);
-            if places.is_empty() {
-                state.audit_unsealed.remove(&head.team);
-            }
-            let entries = state.audit.entry(head.team).or_default();
-            let entry = entries.get_mut(&place).ok_or(STALE)?;
-            Arc::make_mut(entry).seal = Some(*seal);
-            state.audit_chain.insert((head.team, seal.position), place);
-        }
-        Ok(())
+    async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
+        let heads = &self.state().audit_heads;
+        Ok(teams.iter().filter_map(|team| heads.get(team).copied()).collect())
+    }
+
+    async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {
+        chains.iter().try_for_each(|chain| extend(self.state_mut(), chain))
     }
 
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()> {

@@ -29,6 +29,9 @@ const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
+/// End of a query that locks the rows that it returns.
+const LOCK_ROWS: &str = "FOR UPDATE";
+
 /// Query for the size of the database in bytes.
 const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS count";
 

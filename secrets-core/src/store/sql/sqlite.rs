@@ -37,6 +37,9 @@ const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 /// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
+/// End of a query that locks the rows that it returns; SQLite has one writer at a time.
+const LOCK_ROWS: &str = "";
+
 /// Query for the size of the database in bytes.
 const DATABASE_SIZE: &str =
     "SELECT page_count * page_size AS count FROM pragma_page_count(), pragma_page_size()";

@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::{assert_stale, begin, committed, read};
 use crate::model::{AuditId, Subject, TeamId};
 use crate::store::{
-    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditRecord, AuditScope, AuditSeal, Store,
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditRecord, AuditScope, AuditSeal,
+    ChainExtension, Store,
 };
 use crate::testing::fixtures::{World, at, entry};
 
@@ -21,6 +22,11 @@ fn head(team: Option<TeamId>, position: u64) -> AuditHead {
 fn seals(entries: &[AuditRecord], end: u64) -> Vec<(AuditId, AuditSeal)> {
     let place = |position| AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] };
     entries.iter().zip(end + 1..).map(|(entry, position)| (entry.id, place(position))).collect()
+}
+
+/// Returns the extension of an audit chain that ends at position `end` by these entries.
+fn extension(head: AuditHead, entries: &[AuditRecord], end: u64) -> ChainExtension {
+    ChainExtension { end, head, seals: seals(entries, end) }
 }
 
 async fn add(store: &dyn Store, entries: &[AuditRecord]) {
@@ -37,7 +43,7 @@ async fn sealed(store: &dyn Store, world: &World, count: u64) -> Vec<AuditRecord
         .collect();
     add(store, &entries).await;
     let mut tx = begin(store).await;
-    tx.seal_audit(&head(Some(world.team.id), count), 0, &seals(&entries, 0)).await.unwrap();
+    tx.seal_audit(&[extension(head(Some(world.team.id), count), &entries, 0)]).await.unwrap();
     tx.commit().await.unwrap();
     entries
 }
@@ -79,7 +85,7 @@ pub async fn a_position_is_kept(store: &dyn Store) {
     add(store, &entries).await;
     let (team, mut tx) = (Some(world.team.id), begin(store).await);
 
-    tx.seal_audit(&head(team, 2), 0, &seals(&entries, 0)).await.unwrap();
+    tx.seal_audit(&[extension(head(team, 2), &entries, 0)]).await.unwrap();
 
     let mut reads = committed(store, tx).await;
     let chain = reads.audit_chain(team, 0, 10).await.unwrap();
@@ -101,7 +107,7 @@ pub async fn entries_without_a_team_are_chained_too(store: &dyn Store) {
     add(store, std::slice::from_ref(&without_team)).await;
     let mut tx = begin(store).await;
 
-    tx.seal_audit(&head(None, 1), 0, &seals(&[without_team], 0)).await.unwrap();
+    tx.seal_audit(&[extension(head(None, 1), &[without_team], 0)]).await.unwrap();
 
     let mut reads = committed(store, tx).await;
     assert_eq!(actions(&reads.audit_chain(None, 0, 10).await.unwrap()), ["without a team"]);
@@ -119,11 +125,11 @@ pub async fn a_chain_with_another_head_is_stale(store: &dyn Store) {
     for end in [0, 1, 3] {
         let mut tx = begin(store).await;
         let result =
-            tx.seal_audit(&head(Some(world.team.id), end + 1), end, &seals(&more, end)).await;
+            tx.seal_audit(&[extension(head(Some(world.team.id), end + 1), &more, end)]).await;
         assert_stale(result, Subject::Audit);
     }
     let mut tx = begin(store).await;
-    tx.seal_audit(&head(Some(world.team.id), 3), 2, &seals(&more, 2)).await.unwrap();
+    tx.seal_audit(&[extension(head(Some(world.team.id), 3), &more, 2)]).await.unwrap();
     assert_eq!(committed(store, tx).await.unsealed_teams().await.unwrap(), []);
 }
 
@@ -135,7 +141,7 @@ pub async fn an_entry_gets_one_position(store: &dyn Store) {
 
     for again in [entries[0].clone(), never_added] {
         let mut tx = begin(store).await;
-        let result = tx.seal_audit(&head(Some(world.team.id), 3), 2, &seals(&[again], 2)).await;
+        let result = tx.seal_audit(&[extension(head(Some(world.team.id), 3), &[again], 2)]).await;
         assert_stale(result, Subject::Audit);
     }
 }

@@ -194,6 +194,8 @@ async fn prune(pools: &Pools, horizon: Option<String>) -> Option<String> {
     let pruned = timeout(PRUNE_TIMEOUT, statement).await;
     let pruned = pruned.unwrap_or(Err(sqlx::Error::PoolTimedOut));
     pruned
-        .inspect_err(|error| tracing::debug!(%error, "old changes of cached records were not deleted"))
+        .inspect_err(
+            |error| tracing::debug!(%error, "old changes of cached records were not deleted"),
+        )
         .ok()
 }

@@ -3,11 +3,14 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
-use super::audit_rows::{ROWS, hash, insert, is_prepared, place, record, select};
-use super::{BATCH, Connected, Db, Row, Session, Transaction, anonymizations, bigint, push_ids};
+use super::audit_rows::{hash, insert, of_prepared_sizes, place, record, select};
+use super::{
+    BATCH, Connected, Db, LOCK_ROWS, Row, Session, Statement, Transaction, anonymizations, bigint,
+    push_ids,
+};
 use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time, UserId};
 use crate::store::{
-    AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditSeal, AuditWrites,
+    AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditWrites, ChainExtension,
     StoreError, StoreResult,
 };
 
@@ -28,6 +31,12 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     SELECT team_id FROM teams WHERE team_id IS NOT NULL
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
+
+/// End of a query for those of the listed teams that have audit entries that are not in an audit
+/// chain. Like [`UNSEALED_TEAMS`], it takes one step along the index per team.
+const FIRST_UNSEALED: &str = ") AS v WHERE (
+    SELECT a.id FROM audit_log a WHERE a.position IS NULL AND a.team_id = v.column1
+    ORDER BY a.team_id, a.created_at, a.id LIMIT 1) IS NOT NULL";
 
 /// End of a query for the audit entries that are not in an audit chain yet, oldest first. The code
 /// appends the limit.
@@ -60,6 +69,18 @@ impl<C: Connected> AuditReads for Session<C> {
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
         self.all("audit_log", sqlx::query(UNSEALED_TEAMS), |row| row.id_if_any("team_id")).await
+    }
+
+    async fn unsealed_teams_among(&mut self, teams: &[TeamId]) -> StoreResult<Vec<TeamId>> {
+        if teams.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = QueryBuilder::<Db>::new("SELECT v.column1 AS team_id FROM (");
+        statement.push_values(teams, |mut row, team| {
+            row.push_bind(team.uuid());
+        });
+        statement.push(FIRST_UNSEALED);
+        self.all("audit_log", statement.build(), |row| row.id("team_id")).await
     }
 
     async fn unsealed_audit(
@@ -141,20 +162,16 @@ impl<C: Connected> AuditReads for Session<C> {
 #[async_trait]
 impl AuditWrites for Session<Transaction> {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        for entries in entries.chunks(ROWS) {
-            let mut statement = insert(entries, |_| None)?;
-            self.write(statement.build().persistent(is_prepared(entries))).await?;
+        for entries in of_prepared_sizes(entries) {
+            self.write(insert(entries, |_| None)?.build()).await?;
         }
         Ok(())
     }
 
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        for entries in entries.chunks(ROWS) {
+        for entries in of_prepared_sizes(entries) {
             let mut statement = insert(entries, |entry| entry.seal)?;
-            let inserted = self.write(statement.build().persistent(is_prepared(entries))).await?;
-            if inserted != entries.len() as u64 {
-                return Err(StoreError::Stale(Subject::Audit));
-            }
+            self.seal_rows(statement.build(), entries.len()).await?;
         }
         Ok(())
     }
@@ -193,34 +210,27 @@ impl AuditWrites for Session<Transaction> {
         anonymizations::resume(self, user, limit).await
     }
 
-    async fn seal_audit(
-        &mut self,
-        head: &AuditHead,
-        end: u64,
-        seals: &[(AuditId, AuditSeal)],
-    ) -> StoreResult<()> {
-        let moved = if end == 0 {
-            sqlx::query(
-                "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash)
-                 VALUES ($1, $2, $3, $4, $5, $6)
-                 ON CONFLICT DO NOTHING",
-            )
-        } else {
-            sqlx::query(
-                "UPDATE audit_heads SET position = $1, hash = $2, mac = $3
-                 WHERE team_id = $4 AND base = $5 AND base_hash = $6 AND position = $7",
-            )
-        };
-        let moved = moved
-            .bind(bigint(head.position)?)
-            .bind(head.hash.as_slice())
-            .bind(head.mac.as_slice())
-            .bind(chain(head.team))
-            .bind(bigint(head.base)?)
-            .bind(head.base_hash.as_slice());
-        let moved = if end == 0 { moved } else { moved.bind(bigint(end)?) };
-        self.change(Subject::Audit, moved).await?;
+    async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
+        if teams.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = QueryBuilder::<Db>::new(HEAD);
+        statement.push(" WHERE team_id IN ");
+        push_ids(&mut statement, teams.iter().map(|team| chain(*team)));
+        // In one order, so that two nodes do not wait for each other.
+        statement.push(" ORDER BY team_id ").push(LOCK_ROWS);
+        self.all("audit_heads", statement.build(), head).await
+    }
 
+    async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {
+        let (new, known): (Vec<_>, Vec<_>) = chains.iter().partition(|chain| chain.end == 0);
+        for chains in new.chunks(BATCH) {
+            self.start_chains(chains).await?;
+        }
+        for chains in known.chunks(BATCH) {
+            self.move_heads(chains).await?;
+        }
+        let seals: Vec<_> = chains.iter().flat_map(|chain| &chain.seals).collect();
         for seals in seals.chunks(BATCH) {
             // One statement for many rows, because other writers wait for this transaction.
             let mut statement = QueryBuilder::<Db>::new(
@@ -234,9 +244,7 @@ impl AuditWrites for Session<Transaction> {
                     .push_bind(seal.hash.to_vec());
             });
             statement.push(") AS v WHERE audit_log.id = v.column1 AND audit_log.position IS NULL");
-            if self.write(statement.build().persistent(false)).await? != seals.len() as u64 {
-                return Err(StoreError::Stale(Subject::Audit));
-            }
+            self.seal_rows(statement.build().persistent(false), seals.len()).await?;
         }
         Ok(())
     }
@@ -258,6 +266,53 @@ impl AuditWrites for Session<Transaction> {
         statement.push(" AND position <= ").push_bind(bigint(head.base)?);
         self.write(statement.build()).await?;
         Ok(())
+    }
+}
+
+impl Session<Transaction> {
+    async fn start_chains(&mut self, chains: &[&ChainExtension]) -> StoreResult<()> {
+        let mut statement = QueryBuilder::<Db>::new(
+            "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash) ",
+        );
+        statement.push_values(chains, |mut row, ChainExtension { head, .. }| {
+            row.push_bind(i64::try_from(head.position).unwrap_or(i64::MAX))
+                .push_bind(head.hash.to_vec())
+                .push_bind(head.mac.to_vec())
+                .push_bind(chain(head.team))
+                .push_bind(i64::try_from(head.base).unwrap_or(i64::MAX))
+                .push_bind(head.base_hash.to_vec());
+        });
+        statement.push(" ON CONFLICT DO NOTHING");
+        self.seal_rows(statement.build().persistent(chains.len() == 1), chains.len()).await
+    }
+
+    async fn move_heads(&mut self, chains: &[&ChainExtension]) -> StoreResult<()> {
+        let mut statement = QueryBuilder::<Db>::new(
+            "UPDATE audit_heads SET position = v.column1, hash = v.column2, mac = v.column3 FROM (",
+        );
+        statement.push_values(chains, |mut row, ChainExtension { head, end, .. }| {
+            row.push_bind(i64::try_from(head.position).unwrap_or(i64::MAX))
+                .push_bind(head.hash.to_vec())
+                .push_bind(head.mac.to_vec())
+                .push_bind(chain(head.team))
+                .push_bind(i64::try_from(head.base).unwrap_or(i64::MAX))
+                .push_bind(head.base_hash.to_vec())
+                .push_bind(i64::try_from(*end).unwrap_or(i64::MAX));
+        });
+        statement.push(
+            ") AS v WHERE team_id = v.column4 AND base = v.column5 AND base_hash = v.column6
+                 AND audit_heads.position = v.column7",
+        );
+        self.seal_rows(statement.build().persistent(chains.len() == 1), chains.len()).await
+    }
+
+    /// Runs an SQL statement that writes one row for each of `count` chains or entries. Fails with
+    /// `Stale` if it writes fewer.
+    async fn seal_rows(&mut self, statement: Statement<'_>, count: usize) -> StoreResult<()> {
+        if self.write(statement).await? == count as u64 {
+            return Ok(());
+        }
+        Err(StoreError::Stale(Subject::Audit))
     }
 }
 

@@ -12,9 +12,20 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of audit entries that one SQL statement inserts. Statements with one entry, or
-/// with exactly this number of entries, are kept prepared.
-pub(super) const ROWS: usize = 64;
+/// Numbers of audit entries that one SQL statement inserts. There are few, so that the statements
+/// are kept prepared.
+const SIZES: [usize; 4] = [64, 16, 4, 1];
+
+/// Splits entries into the parts that one SQL statement inserts.
+pub(super) fn of_prepared_sizes(entries: &[AuditRecord]) -> impl Iterator<Item = &[AuditRecord]> {
+    let mut rest = entries;
+    std::iter::from_fn(move || {
+        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
+        let (part, others) = rest.split_at(size);
+        rest = others;
+        Some(part)
+    })
+}
 
 /// Builds the SQL statement that inserts audit entries. The statement skips entries whose ID
 /// already exists.
@@ -53,11 +64,6 @@ pub(super) fn insert(
     });
     statement.push(" ON CONFLICT DO NOTHING");
     Ok(statement)
-}
-
-/// True if the SQL statement that inserts these audit entries is kept prepared for reuse.
-pub(super) fn is_prepared(entries: &[AuditRecord]) -> bool {
-    matches!(entries.len(), 1 | ROWS)
 }
 
 pub(super) fn select() -> QueryBuilder<Db> {

@@ -18,7 +18,8 @@ use self::row::Row;
 use super::super::error::{self, broken};
 use super::super::migrations;
 use super::{
-    BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, StoreGuard, passes,
+    BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, LOCK_ROWS, StoreGuard,
+    passes,
 };
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
@@ -80,11 +81,7 @@ pub struct SqlStore {
 }
 
 impl SqlStore {
-    pub(super) fn new(
-        pools: CurrentPools,
-        timeouts: Timeouts,
-        held: StoreGuard,
-    ) -> Self {
+    pub(super) fn new(pools: CurrentPools, timeouts: Timeouts, held: StoreGuard) -> Self {
         Self { pools, timeouts, _held: held }
     }
 

@@ -225,8 +225,7 @@ async fn every_table_has_triggers_or_is_not_cached() {
     let nodes = Nodes::start().await;
     let pools = nodes.one.pools();
     let names = async |text: &'static str| -> BTreeSet<String> {
-        let names: Vec<String> =
-            sqlx::query_scalar(text).fetch_all(&pools.readers).await.unwrap();
+        let names: Vec<String> = sqlx::query_scalar(text).fetch_all(&pools.readers).await.unwrap();
         names.into_iter().collect()
     };
 
