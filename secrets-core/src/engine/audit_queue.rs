@@ -15,7 +15,7 @@ use futures_util::lock;
 
 use super::Counters;
 use crate::model::lock::lock;
-use crate::store::{AuditRecord, Store, StoreResult};
+use crate::store::{AuditRecord, Store};
 
 /// Maximum number of audit entries in one transaction.
 const MAX_BATCH: usize = 256;
@@ -93,7 +93,7 @@ impl AuditQueue {
         // If the leader is cancelled, for example by the time limit of its request while the store
         // does not answer, the state is failing until a batch is stored.
         let unfinished = Unfinished(&self.failing);
-        let result = insert(store, &batch).await;
+        let result = store.insert_audit_batch(&batch).await;
         std::mem::forget(unfinished);
         match &result {
             Ok(()) => {
@@ -124,12 +124,6 @@ fn outcome(stored: bool) -> Result<(), NotRecorded> {
     if stored { Ok(()) } else { Err(NotRecorded) }
 }
 
-async fn insert(store: &dyn Store, batch: &[AuditRecord]) -> StoreResult<()> {
-    let mut tx = store.begin_prioritized().await?;
-    tx.insert_audit_batch(batch).await?;
-    tx.commit().await
-}
-
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests {
@@ -138,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::model::Time;
-    use crate::store::{MemoryStore, Reads, Tx};
+    use crate::store::{MemoryStore, Reads, StoreResult, Tx};
     use crate::testing::fixtures::{at, entry, team, user};
 
     fn audit_entry() -> AuditRecord {

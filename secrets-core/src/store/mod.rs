@@ -139,10 +139,13 @@ pub trait Store: Send + Sync {
         self.begin().await
     }
 
-    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
-    /// of reads, so that reads do not wait for the writes of others.
-    async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
-        self.begin().await
+    /// Stores audit entries of reads as one record, a batch, in a transaction of its own: see
+    /// [`AuditWrites::insert_audit_batch`]. Does not wait for the transactions that wait in
+    /// [`begin`](Self::begin), so that reads do not wait for the writes of others.
+    async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
+        let mut tx = self.begin().await?;
+        tx.insert_audit_batch(entries).await?;
+        tx.commit().await
     }
 
     /// Closes the store, after its last use. Afterwards, the main file of an SQLite database

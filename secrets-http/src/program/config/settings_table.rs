@@ -178,7 +178,7 @@ pub(super) static GROUPS: &[Group] = &[
                 "database_cache",
                 "MEBIBYTES",
                 Plain,
-                "Memory for a cache of encrypted records from SQLite, 0 to 65536 MiB; 0 for no cache [default: 24]",
+                "Memory for a cache of encrypted records from the database, 0 to 65536 MiB; 0 for no cache [default: 24]",
             ),
         ],
     },

@@ -8,7 +8,7 @@ use super::tables::{anonymizations, audit, due, resolve, secret_writes, tokens};
 use super::*;
 use crate::model::{Cause, Principal};
 use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
-use crate::testing::fixtures::{World, next_version, sealed, secret};
+use crate::testing::fixtures::{World, at, entry, next_version, sealed, secret};
 use crate::testing::{folder, patient};
 
 async fn opened() -> (SqlStore, TempDir) {
@@ -285,7 +285,8 @@ async fn waiting_for_a_connection_has_a_timeout() {
     unavailable(store.read().await.unwrap().team(world.team.id).await);
     unavailable(store.begin().await);
     unavailable(store.begin_for_request().await);
-    unavailable(store.begin_prioritized().await);
+    let read = entry(&world.team, "secret.read", at(0));
+    unavailable(store.insert_audit_batch(&[read]).await);
 
     drop((reading, writing));
     let found = store.read().await.unwrap().team(world.team.id).await;

@@ -177,15 +177,10 @@ impl AuditWrites for Session<Transaction> {
     }
 
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        let Some(first) = entries.first() else { return Ok(()) };
-        let text =
-            serde_json::to_string(entries).map_err(|error| StoreError::Corrupt(error.into()))?;
-        let statement =
-            sqlx::query("INSERT INTO audit_batches (id, size, entries) VALUES ($1, $2, $3)")
-                .bind(AuditBatchId::draw(first.created_at).uuid())
-                .bind(bigint(entries.len() as u64)?)
-                .bind(text);
-        self.write(statement).await.map(drop)
+        match insert_batch(entries)? {
+            Some(statement) => self.write(statement).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     async fn delete_audit_batches(
@@ -267,6 +262,18 @@ impl AuditWrites for Session<Transaction> {
         self.write(statement.build()).await?;
         Ok(())
     }
+}
+
+/// Returns the SQL statement that inserts audit entries as one batch; `None` if there are none.
+pub(super) fn insert_batch(entries: &[AuditRecord]) -> StoreResult<Option<Statement<'static>>> {
+    let Some(first) = entries.first() else { return Ok(None) };
+    let text = serde_json::to_string(entries).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let statement =
+        sqlx::query("INSERT INTO audit_batches (id, size, entries) VALUES ($1, $2, $3)")
+            .bind(AuditBatchId::draw(first.created_at).uuid())
+            .bind(bigint(entries.len() as u64)?)
+            .bind(text);
+    Ok(Some(statement))
 }
 
 impl Session<Transaction> {

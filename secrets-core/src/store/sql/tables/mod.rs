@@ -23,7 +23,8 @@ use super::{
 };
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
-    PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
+    AuditRecord, PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage,
+    Timeouts, Tx,
 };
 
 #[macro_use]
@@ -124,10 +125,13 @@ impl Store for SqlStore {
         begun.unwrap_or_else(|_| Err(error::unavailable(NO_ANSWER)))
     }
 
-    async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
-        let pools = self.pools();
-        let pooled = Pooled::acquire(pools.writing(), self.timeouts.write).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled, pools.cache.clone()).await?)))
+    async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
+        let Some(statement) = audit::insert_batch(entries)? else { return Ok(()) };
+        let mut pooled = Pooled::acquire(self.pools().writing(), self.timeouts.write).await?;
+        // One statement is a transaction by itself.
+        let (connection, limit) = pooled.parts();
+        let inserted = async { statement.execute(connection).await.map_err(failed) };
+        limit.apply(inserted).await.map(drop)
     }
 
     async fn close(&self) -> StoreResult<()> {
@@ -175,7 +179,8 @@ impl Store for SqlStore {
 
     fn is_stalled(&self) -> bool {
         let pools = self.pools();
-        let used = [pools.reading(), pools.reading_audit_log(), pools.writing()];
+        let used =
+            [pools.reading(), pools.reading_audit_log(), pools.writing(), pools.pinging()];
         used.into_iter().any(|(_, waits)| waits.answers.is_stalled())
     }
 

@@ -16,11 +16,11 @@ pub(in super::super) struct Pools {
     pub(in super::super) audit: Pool<Db>,
     pub(in super::super) writers: Pool<Db>,
     /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
-    /// for writes, but at least one. The transactions of [`Store::begin_prioritized`] need no
-    /// permit, only a connection.
+    /// for writes, but at least one. [`Store::insert_audit_batch`] needs no permit,
+    /// only a connection.
     ///
     /// [`Store::begin`]: crate::store::Store::begin
-    /// [`Store::begin_prioritized`]: crate::store::Store::begin_prioritized
+    /// [`Store::insert_audit_batch`]: crate::store::Store::insert_audit_batch
     pub(super) turns: Arc<Semaphore>,
     /// Connections for health checks ([`Store::ping`](crate::store::Store::ping)), which must not
     /// wait for requests.
