@@ -3,14 +3,20 @@
 CREATE TABLE changed_counters (
     xid     xid8     NOT NULL,
     counter SMALLINT NOT NULL
-);
+-- The table is often empty. Truncating it would lock out all reads.
+) WITH (vacuum_truncate = off);
 
 CREATE INDEX changed_counters_xid ON changed_counters (xid);
 
--- One row: the changes of earlier transactions than this one may have been deleted.
+-- One row, with the state of the deletion of old changes. A node that does not see the transaction `xid` does not know all
+-- deleted changes. The next deletion deletes the changes in `next_snapshot`, which whoever sees `next_xid` knows.
 CREATE TABLE changed_counters_horizon (
-    id  SMALLINT NOT NULL PRIMARY KEY,
-    xid xid8     NOT NULL
+    id            SMALLINT    NOT NULL PRIMARY KEY,
+    server        TEXT        NOT NULL,
+    xid           xid8        NOT NULL,
+    snapshot      pg_snapshot NOT NULL,
+    next_xid      xid8        NOT NULL,
+    next_snapshot pg_snapshot NOT NULL
 );
 
 DO $$
@@ -43,13 +49,13 @@ BEGIN
             EXECUTE format(
                 'CREATE FUNCTION record_%1$s_of_%2$s() RETURNS TRIGGER LANGUAGE plpgsql AS $f$
                  BEGIN
-                     INSERT INTO changed_counters (xid, counter)
+                     INSERT INTO %6$I.changed_counters (xid, counter)
                      SELECT pg_current_xact_id(), CAST(CAST(''x'' || digits AS BIT(12)) AS INTEGER)
                      FROM (SELECT right(CAST(%3$s AS TEXT), 3) FROM %4$s
                            UNION SELECT right(CAST(%3$s AS TEXT), 3) FROM %5$s) AS changed (digits);
                      RETURN NULL;
                  END $f$',
-                event.name, watched.name, watched.id, event.one, event.other);
+                event.name, watched.name, watched.id, event.one, event.other, current_schema());
             EXECUTE format(
                 'CREATE TRIGGER record_%1$s AFTER %1$s ON %2$s REFERENCING %3$s
                  FOR EACH STATEMENT EXECUTE FUNCTION record_%1$s_of_%2$s()',

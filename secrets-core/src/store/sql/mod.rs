@@ -4,7 +4,7 @@
 //! database: the modules `sqlite` and `postgres` include it and add their own constants and setup.
 //! The SQL uses only what both databases support: `$n`, `RETURNING`, `ON CONFLICT`, `WITH
 //! RECURSIVE`. Times are bound as parameters, lists are built as text, and a row is locked by
-//! updating it.
+//! updating it, except where several rows are locked in one order (`LOCK_ROWS`).
 
 mod cache;
 mod error;
@@ -20,7 +20,7 @@ pub(crate) use migrations::fingerprint;
 /// Number of connections for queries of the audit log.
 const AUDIT_READERS: u32 = 1;
 
-/// Number of connections for health checks.
+/// Number of connections for health checks, and for the changes of cached records.
 const RESERVED: u32 = 2;
 
 /// Returns the string if it can be used as a search value. Returns `None` if it contains NUL:

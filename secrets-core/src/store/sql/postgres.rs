@@ -1,6 +1,7 @@
 //! Store on a PostgreSQL server, shared by any number of nodes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
@@ -14,10 +15,25 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
-/// Background tasks that run as long as the store is in use: one detects a change of the server that
-/// accepts writes (the primary), if the URL names several hosts, and one deletes old changes of
-/// cached records. `None` if the store is opened for a tool.
-type StoreGuard = Option<(Option<Watch>, Pruning)>;
+/// Background tasks that run as long as the store is in use.
+#[derive(Default)]
+struct StoreGuard {
+    /// Task that detects a change of the server that accepts writes (the primary); `None` if the URL
+    /// names one host.
+    _watch: Option<Watch>,
+    /// Task that deletes old changes of cached records; `None` if the store is opened for a tool.
+    pruning: Option<Pruning>,
+}
+
+impl StoreGuard {
+    /// Ends the background tasks that use the connections, before they are closed.
+    #[expect(clippy::unused_async, reason = "on SQLite, a task closes its connection")]
+    async fn stop(&self) {
+        if let Some(pruning) = &self.pruning {
+            pruning.stop();
+        }
+    }
+}
 
 const BEGIN: &str = "BEGIN";
 
@@ -104,8 +120,11 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     migrate_server(&primary.options).await?;
     let current = CurrentPools::new(pools(&primary.options, options));
     let watch = servers.watch(primary, current.clone(), options);
-    let held = (watch, Pruning::start(current.clone()));
-    Ok(SqlStore::new(current, options.timeouts, Some(held)))
+    let held = StoreGuard {
+        _watch: watch,
+        pruning: Some(Pruning::start(current.clone(), options.timeouts)),
+    };
+    Ok(SqlStore::new(current, options.timeouts, held))
 }
 
 /// Opens the database without migrating it. The tables must have the schema of this version.
@@ -114,41 +133,45 @@ pub async fn open_migrated(url: &str, options: StoreOptions) -> StoreResult<SqlS
     pooler::refuse_transaction_mode(&primary.options).await?;
     let options = StoreOptions { cache_bytes: Some(0), ..options };
     let current = CurrentPools::new(pools(&primary.options, options));
-    Ok(SqlStore::new(current, options.timeouts, None))
+    Ok(SqlStore::new(current, options.timeouts, StoreGuard::default()))
 }
 
 /// Creates pools of connections to a server, with an empty cache. They connect at their first use.
 fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     let timeouts = options.timeouts;
     let connections = options.connections.unwrap_or(CONNECTIONS);
-    let pool = |connections: u32, acquire| {
-        pool(connections.max(1), acquire, timeouts.ping, server).connect_lazy_with(server.clone())
+    let create = |connections: u32, acquire, opened: &Arc<AtomicU64>| {
+        let pool = pool(connections.max(1), acquire, timeouts.ping, server, opened);
+        pool.connect_lazy_with(server.clone())
     };
+    let opened = Arc::default();
     // Reads have connections of their own: writes wait for locks.
-    let readers = pool(connections - connections / 2, timeouts.acquire);
-    let writers = pool(connections / 2, timeouts.acquire);
-    let audit = pool(AUDIT_READERS, timeouts.acquire);
-    let reserved = pool(RESERVED, timeouts.ping);
+    let readers = create(connections - connections / 2, timeouts.acquire, &Arc::default());
+    let writers = create(connections / 2, timeouts.acquire, &Arc::default());
+    let audit = create(AUDIT_READERS, timeouts.acquire, &Arc::default());
+    let reserved = create(RESERVED, timeouts.ping, &opened);
     let cache_bytes = options.cache_bytes.unwrap_or(CACHE_BYTES);
     let cache = (cache_bytes > 0).then(|| Arc::new(Cache::new(cache_bytes)));
-    Pools::new([readers, audit, writers, reserved]).cached(cache)
+    Pools::new([readers, audit, writers, reserved]).cached(cache, Follower::new(opened))
 }
 
 /// Creates a connection pool that sets up each session, checks connections that were idle, and
-/// replaces connections that do not respond within `ping`.
+/// replaces connections that do not respond within `ping`. Counts the connections in `opened`.
 fn pool(
     connections: u32,
     acquire: Duration,
     ping: Duration,
     server: &PgConnectOptions,
+    opened: &Arc<AtomicU64>,
 ) -> PoolOptions<Db> {
-    let setup = session_setup(server);
+    let (setup, opened) = (session_setup(server), Arc::clone(opened));
     PoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(acquire)
         .test_before_acquire(false)
         .after_connect(move |connection: &mut PgConnection, _| {
             let setup = AssertSqlSafe(setup.clone());
+            opened.fetch_add(1, Ordering::SeqCst);
             Box::pin(async move { sqlx::raw_sql(setup).execute(connection).await.map(drop) })
         })
         .before_acquire(move |connection: &mut PgConnection, meta| {

@@ -17,9 +17,23 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
-/// Lock file that is kept open together with the connections; `None` if this process does not own
-/// the database.
-type StoreGuard = Option<File>;
+/// What a store holds while it is in use.
+#[derive(Default)]
+struct StoreGuard {
+    /// Task that makes checkpoints; `None` if this process does not own the database.
+    checkpoints: Option<Checkpoints>,
+    /// Lock file; `None` if this process does not own the database.
+    _lock: Option<File>,
+}
+
+impl StoreGuard {
+    /// Ends the background tasks, before the connections are closed.
+    async fn stop(&self) {
+        if let Some(checkpoints) = &self.checkpoints {
+            checkpoints.stop().await;
+        }
+    }
+}
 
 /// SQL statement that begins a transaction and takes the database's write lock immediately, so that
 /// no transaction fails later because it cannot get the lock.
@@ -63,11 +77,13 @@ macro_rules! secrets_of_chain {
 
 mod backup;
 mod changes;
+mod checkpoints;
 #[path = "tables/mod.rs"]
 mod tables;
 
 pub use backup::{Restore, backup};
 use changes::Follower;
+use checkpoints::Checkpoints;
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
 
@@ -93,6 +109,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", checkpoints::COMMIT_PAGES)
         // Keeps the temporary table of `changes` in memory, so that it needs no file.
         .pragma("temp_store", "memory");
     migrate_schema(&writing).await?;
@@ -112,7 +129,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         // SQLite rolls back by itself when the disk is full, but sqlx still believes that the
         // connection is in a transaction: such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-        .connect_with(writing)
+        .connect_with(writing.clone())
         .await
         .map_err(|error| error::not_opened(error, passes))?;
     let reading = connecting.read_only(true);
@@ -120,8 +137,10 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .connect_lazy_with(reading.clone());
     let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    let pools = Pools::new([readers, audit, writers, reserved]).cached(cache);
-    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, Some(lock)))
+    let pools = Pools::new([readers, audit, writers, reserved]).cached(cache, Follower);
+    let checkpoints = Some(Checkpoints::start(writing, beside(path, "-wal")));
+    let held = StoreGuard { checkpoints, _lock: Some(lock) };
+    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, held))
 }
 
 /// Opens a database file without a cache, while another process may own it. The tables must have
@@ -140,14 +159,14 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
     let pools = Pools::new([readers, audit, writers, reserved]);
-    SqlStore::new(CurrentPools::new(pools), timeouts, None)
+    SqlStore::new(CurrentPools::new(pools), timeouts, StoreGuard::default())
 }
 
 /// Opens a database file for reading, without a cache, while another process may own it. The tables
 /// must have the schema of this version. Creates and changes no file: see [`read_only`].
 pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let timeouts = options.timeouts;
-    let (connecting, held) = read_only(path)?;
+    let (connecting, lock) = read_only(path)?;
     let pool =
         |connections, acquire| pool(connections, acquire).connect_lazy_with(connecting.clone());
     let pools = Pools::new([
@@ -157,6 +176,7 @@ pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStor
         pool(1, timeouts.acquire),
         pool(RESERVED, timeouts.ping),
     ]);
+    let held = StoreGuard { checkpoints: None, _lock: lock };
     Ok(SqlStore::new(CurrentPools::new(pools), timeouts, held))
 }
 
@@ -172,7 +192,7 @@ pub fn is_in_use(path: &Path) -> StoreResult<bool> {
 /// Even a reader creates the files `-wal` and `-shm` if they are missing, and leaves them behind.
 /// Without a `-wal` file, no process uses the database and the main file is complete: such a file
 /// is opened as immutable, and the lock keeps a service from starting meanwhile.
-fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, StoreGuard)> {
+fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, Option<File>)> {
     let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
     let lock = lock_existing(path)?;
     let is_complete = !beside(path, "-wal").exists() && !matches!(lock, Existing::Busy);

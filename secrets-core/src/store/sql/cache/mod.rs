@@ -2,12 +2,12 @@
 //!
 //! The cache holds records as they are stored: secrets and project keys stay encrypted. A cached
 //! record is used only while it is [current](Changes), which means unchanged in the database. So a
-//! response includes everything that was committed before the request, and all its records show the
-//! same point in time.
+//! lookup includes everything that was committed before the reader began, and all its records show
+//! the same point in time.
 //!
 //! An SQLite database is written by this process only, and its connection reports each change. On
-//! PostgreSQL, where other nodes write too, each reader first learns the changes that were committed
-//! since the last one ([`Follower`](super::postgres)).
+//! PostgreSQL, where other nodes write too, each reader first asks for the changes that were committed
+//! since the last query (`postgres/changes.rs`).
 
 mod changes;
 
@@ -89,8 +89,8 @@ pub(super) struct Cache {
     misses: AtomicU64,
 }
 
-/// The cache as a reader uses it: with the records that were valid at one moment, which is not before
-/// the start of the reader.
+/// The cache as a reader uses it: the records that show the database at one point in time, which is
+/// not before the start of the reader.
 #[derive(Clone)]
 pub(super) struct View {
     cache: Arc<Cache>,
@@ -124,8 +124,8 @@ struct Entry {
     record: Record,
     /// Time before the record was loaded.
     loaded_at: u64,
-    /// Number of updates that had begun after the record was loaded. Only a later update is of a
-    /// moment at which the record was valid.
+    /// Number of updates that had begun when the record was loaded. These updates may show the
+    /// database before the record was written, so only later ones are used with it.
     kept_at: u64,
     /// Change counters of the IDs that the cached record depends on.
     stripes: Box<[Stripe]>,
@@ -349,15 +349,15 @@ impl View {
     }
 }
 
+#[cfg(feature = "postgres")]
 #[cfg(test)]
 #[cfg(feature = "testing")]
-#[cfg(feature = "postgres")]
 mod tests {
     use super::*;
     use crate::testing::fixtures::user;
 
     #[test]
-    fn a_view_has_no_record_that_was_loaded_after_its_moment() {
+    fn a_view_has_no_record_that_was_loaded_later() {
         let cache = Arc::new(Cache::new(1 << 20));
         let alice = user("alice");
         let find = |view: &View| view.user(&alice.issuer, &alice.subject);

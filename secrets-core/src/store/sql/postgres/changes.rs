@@ -19,60 +19,68 @@ use futures_util::future::{Either, select};
 use sqlx::pool::Pool;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::super::cache::{Cache, View};
 use super::tables::pooled::{Pooled, Waits};
 use super::tables::{CurrentPools, Pools, failed};
 use super::{Db, error};
-use crate::store::StoreResult;
+use crate::store::{StoreResult, Timeouts};
 
 /// Query for the changes that are visible now and were not visible in the snapshot $1. Returns the
-/// server, the snapshot of this query, whether changes that were not visible in $1 may have been
-/// deleted, and the numbers of the changed counters.
+/// server, which is identified by its start; the snapshot of this query; whether changes that were
+/// not visible in $1 may have been deleted; and the numbers of the changed counters.
 ///
-/// The server is named by its start and its timeline, because transactions of another server, or of
-/// a promoted one, may have the same numbers.
+/// A snapshot does not contain the transactions from its `xmax`, and those in its list. The range
+/// does not begin at `xmin`, which a transaction that runs for hours keeps low.
 const CHANGES: &str = "
+    WITH last AS MATERIALIZED (
+        SELECT snapshot, pg_snapshot_xmax(snapshot) AS xmax,
+            ARRAY(SELECT pg_snapshot_xip(snapshot)) AS running
+        FROM (SELECT CAST($1 AS PG_SNAPSHOT)) AS given (snapshot))
     SELECT
-        CAST(pg_postmaster_start_time() AS TEXT)
-            || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS server,
+        CASE WHEN NOT pg_is_in_recovery()
+            THEN CAST(pg_postmaster_start_time() AS TEXT) END AS server,
         CAST(pg_current_snapshot() AS TEXT) AS snapshot,
-        EXISTS (SELECT 1 FROM changed_counters_horizon
-                WHERE xid > pg_snapshot_xmin(CAST($1 AS PG_SNAPSHOT))) AS is_behind,
-        (SELECT string_agg(DISTINCT CAST(counter AS TEXT), ',') FROM changed_counters
-         WHERE xid >= pg_snapshot_xmin(CAST($1 AS PG_SNAPSHOT))
-             AND NOT pg_visible_in_snapshot(xid, CAST($1 AS PG_SNAPSHOT))) AS counters";
+        EXISTS (SELECT 1 FROM changed_counters_horizon h, last
+                WHERE NOT pg_visible_in_snapshot(h.xid, last.snapshot)) AS is_behind,
+        (SELECT string_agg(CAST(counter AS TEXT), ',') FROM (
+            SELECT counter FROM changed_counters WHERE xid >= (SELECT xmax FROM last)
+            UNION
+            SELECT counter FROM changed_counters WHERE xid = ANY (ARRAY(
+                SELECT unnest(running) FROM last))) AS changed) AS counters";
 
-/// Statement that deletes the changes of the transactions before $1, and records $1 as the horizon:
-/// a node whose last snapshot is older does not know all deleted changes. Returns the first
-/// transaction that may still run. Also deletes changes, and replaces a horizon, of transactions
-/// that this server has not begun yet: a dump of another server contains such numbers.
+/// Statement that deletes old changes: those that were visible to the last such statement on this
+/// server. On another server, it deletes all that are visible. A lock on the row of the table
+/// `changed_counters_horizon` lets one node do this at a time.
 const PRUNE: &str = "
-    WITH next AS (SELECT pg_snapshot_xmax(pg_current_snapshot()) AS xid),
-    deleted AS (
-        DELETE FROM changed_counters USING next
-        WHERE CAST($1 AS XID8) IS NOT NULL
-            AND (changed_counters.xid < CAST($1 AS XID8) OR changed_counters.xid > next.xid)
-        RETURNING 1),
-    moved AS (
-        INSERT INTO changed_counters_horizon (id, xid)
-        SELECT 1, CAST($1 AS XID8) WHERE EXISTS (SELECT 1 FROM deleted)
-        ON CONFLICT (id) DO UPDATE SET xid =
-            CASE WHEN changed_counters_horizon.xid > (SELECT xid FROM next) THEN excluded.xid
-            ELSE greatest(changed_counters_horizon.xid, excluded.xid) END)
-    SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT)";
+    WITH moved AS (
+        INSERT INTO changed_counters_horizon AS h
+            (id, server, xid, snapshot, next_xid, next_snapshot)
+        SELECT 1, CAST(pg_postmaster_start_time() AS TEXT), pg_current_xact_id(),
+            pg_current_snapshot(), pg_current_xact_id(), pg_current_snapshot()
+        WHERE EXISTS (SELECT 1 FROM changed_counters) OR EXISTS (
+            SELECT 1 FROM changed_counters_horizon
+            WHERE server <> CAST(pg_postmaster_start_time() AS TEXT))
+        ON CONFLICT (id) DO UPDATE SET
+            xid = CASE WHEN h.server = excluded.server THEN h.next_xid ELSE excluded.xid END,
+            snapshot =
+                CASE WHEN h.server = excluded.server THEN h.next_snapshot ELSE excluded.snapshot END,
+            next_xid = excluded.next_xid, next_snapshot = excluded.next_snapshot,
+            server = excluded.server
+        RETURNING snapshot, xid = next_xid AS is_new)
+    DELETE FROM changed_counters c USING moved
+    WHERE is_new OR pg_visible_in_snapshot(c.xid, moved.snapshot)";
 
 /// Interval between two deletions of old changes. A change is deleted after one to two intervals.
-const PRUNE_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Timeout of the deletion of old changes.
-const PRUNE_TIMEOUT: Duration = Duration::from_secs(10);
+const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Source of the changes of cached records. Each set of connection pools has its own, because the
 /// pools of another server see other transactions.
 #[derive(Default)]
 pub(super) struct Follower {
+    /// Number of connections that were opened for the queries.
+    opened: Arc<AtomicU64>,
     /// Server and snapshot of the last query; `None` before the first one. Locked while a query
     /// runs.
     last: Mutex<Option<Seen>>,
@@ -84,6 +92,9 @@ pub(super) struct Follower {
 
 struct Seen {
     server: String,
+    /// Number of connections that had been opened. After a crash, all are opened again, and the
+    /// server may give transaction IDs that were lost to other transactions.
+    opened: u64,
     snapshot: String,
 }
 
@@ -102,8 +113,14 @@ impl Ended {
 }
 
 impl Follower {
-    /// Returns a view of the cache, of a moment after this call. Waits for a query that begins after
-    /// this call; of all readers that wait at the same time, one runs the query.
+    /// Creates a follower whose queries use connections that are counted in `opened`.
+    pub(super) fn new(opened: Arc<AtomicU64>) -> Self {
+        Self { opened, ..Self::default() }
+    }
+
+    /// Returns a view of the cache that shows the database at a time after this call. Waits for a
+    /// query that begins after this call; of all readers that wait at the same time, one runs the
+    /// query.
     pub(super) async fn view(
         &self,
         cache: &Arc<Cache>,
@@ -130,72 +147,81 @@ impl Follower {
         }
         let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let update = cache.changes().begin_update();
-        let updated = query(&mut last, cache, pool, limit).await;
+        let updated = self.query(&mut last, cache, pool, limit).await;
         let ended = Ended { number, update: updated.is_ok().then_some(update) };
         self.ended.send_replace(ended);
         updated.and_then(|()| ended.view(cache))
     }
+
+    /// Asks the database for the changes since the last query, and adds them to those of the cache.
+    async fn query(
+        &self,
+        last: &mut Option<Seen>,
+        cache: &Cache,
+        pool: (&Pool<Db>, &Waits),
+        limit: Duration,
+    ) -> StoreResult<()> {
+        let mut pooled = Pooled::acquire(pool, limit).await?;
+        let opened = self.opened.load(Ordering::SeqCst);
+        let (connection, limit) = pooled.parts();
+        let snapshot = last.as_ref().map(|seen| seen.snapshot.as_str());
+        let statement = sqlx::query_as(CHANGES).bind(snapshot);
+        let row = async { statement.fetch_one(connection).await.map_err(failed) };
+        let (server, snapshot, is_behind, counters): Row = limit.apply(row).await?;
+        let server =
+            server.ok_or_else(|| error::unavailable("the database server is a standby"))?;
+        let changes = cache.changes();
+        let is_other =
+            |seen: &Seen| (seen.server.as_str(), seen.opened) != (server.as_str(), opened);
+        if is_behind || last.as_ref().is_none_or(is_other) {
+            changes.add_all();
+        } else if let Some(counters) = counters {
+            let numbers = counters.split(',').map(str::parse).collect::<Result<Vec<_>, _>>();
+            match numbers {
+                Ok(numbers) => changes.add_committed(numbers.into_iter()),
+                Err(_) => changes.add_all(),
+            }
+        }
+        *last = Some(Seen { server, opened, snapshot });
+        Ok(())
+    }
 }
 
-/// Asks the database for the changes since the last query, and adds them to those of the cache.
-async fn query(
-    last: &mut Option<Seen>,
-    cache: &Cache,
-    pool: (&Pool<Db>, &Waits),
-    limit: Duration,
-) -> StoreResult<()> {
-    let mut pooled = Pooled::acquire(pool, limit).await?;
-    let (connection, limit) = pooled.parts();
-    let snapshot = last.as_ref().map(|seen| seen.snapshot.as_str());
-    let statement = sqlx::query_as(CHANGES).bind(snapshot);
-    let row = async { statement.fetch_one(connection).await.map_err(failed) };
-    let (server, snapshot, is_behind, counters): (String, String, bool, Option<String>) =
-        limit.apply(row).await?;
-    let changes = cache.changes();
-    if is_behind || last.as_ref().is_none_or(|seen| seen.server != server) {
-        changes.add_all();
-    } else if let Some(counters) = counters {
-        let numbers = counters.split(',').map(str::parse).collect::<Result<Vec<_>, _>>();
-        match numbers {
-            Ok(numbers) => changes.add_committed(numbers.into_iter()),
-            Err(_) => changes.add_all(),
-        }
-    }
-    *last = Some(Seen { server, snapshot });
-    Ok(())
-}
+/// Result of [`CHANGES`].
+type Row = (Option<String>, String, bool, Option<String>);
 
 /// Background task that deletes old changes. The task ends when this value is dropped.
 pub(super) struct Pruning(JoinHandle<()>);
 
 impl Pruning {
     /// Starts the task.
-    pub(super) fn start(current: CurrentPools) -> Self {
+    pub(super) fn start(current: CurrentPools, timeouts: Timeouts) -> Self {
         Self(tokio::spawn(async move {
-            let mut horizon = None;
             loop {
                 sleep(PRUNE_INTERVAL).await;
-                horizon = prune(&current.get(), horizon).await;
+                let pruned = prune(&current.get(), timeouts).await;
+                if let Err(error) = pruned {
+                    tracing::debug!(%error, "old changes of cached records were not deleted");
+                }
             }
         }))
+    }
+
+    /// Ends the task.
+    pub(super) fn stop(&self) {
+        self.0.abort();
     }
 }
 
 impl Drop for Pruning {
     fn drop(&mut self) {
-        self.0.abort();
+        self.stop();
     }
 }
 
-/// Deletes the changes of the transactions before the horizon. Returns the next horizon; `None` if
-/// the database does not respond.
-async fn prune(pools: &Pools, horizon: Option<String>) -> Option<String> {
-    let statement = sqlx::query_scalar(PRUNE).bind(horizon).fetch_one(&pools.writers);
-    let pruned = timeout(PRUNE_TIMEOUT, statement).await;
-    let pruned = pruned.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-    pruned
-        .inspect_err(
-            |error| tracing::debug!(%error, "old changes of cached records were not deleted"),
-        )
-        .ok()
+async fn prune(pools: &Pools, timeouts: Timeouts) -> StoreResult<()> {
+    let mut pooled = pools.writing_in_turn(timeouts.acquire, timeouts.write).await?;
+    let (connection, limit) = pooled.parts();
+    let deleted = sqlx::query(PRUNE).execute(connection);
+    limit.apply(async { deleted.await.map_err(failed) }).await.map(drop)
 }

@@ -23,7 +23,7 @@ const TABLE: &str = "changed_counters";
 pub(super) struct Follower;
 
 impl Follower {
-    /// Returns a view of the cache, of this moment.
+    /// Returns a view of the cache that shows the database now.
     #[expect(clippy::unused_async, reason = "on PostgreSQL, it asks the database")]
     pub(super) async fn view(
         &self,

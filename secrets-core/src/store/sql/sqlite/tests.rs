@@ -310,3 +310,32 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     // The connection that waited was closed, and another takes its place.
     while store.begin().await.is_err() {}
 }
+
+#[tokio::test]
+async fn commits_are_copied_to_the_database_file_in_the_background() {
+    let folder = TempDir::new_in(folder()).unwrap();
+    let path = folder.path().join("secrets.db");
+    let store = open(&path, StoreOptions::default()).await.unwrap();
+    let world = World::build(&store).await;
+    // Much smaller than the size at which a commit makes a checkpoint.
+    let wal = std::fs::metadata(beside(&path, "-wal")).unwrap().len();
+    assert!(wal > 0 && wal < 1_000 * 4_096, "{wal}");
+    let copy = folder.path().join("copy.db");
+
+    // The database file alone has the committed rows.
+    let found = async {
+        loop {
+            std::fs::copy(&path, &copy).unwrap();
+            let copy = open_read_only(&copy, StoreOptions::default()).unwrap();
+            let team = copy.read().await.unwrap().team(world.team.id).await;
+            if let Ok(Some(team)) = team {
+                return team;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+
+    assert_eq!(tokio::time::timeout(Duration::from_mins(1), found).await.unwrap(), world.team);
+    store.close().await.unwrap();
+    assert!(!beside(&path, "-wal").exists());
+}

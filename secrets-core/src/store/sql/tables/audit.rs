@@ -80,7 +80,8 @@ impl<C: Connected> AuditReads for Session<C> {
             row.push_bind(team.uuid());
         });
         statement.push(FIRST_UNSEALED);
-        self.all("audit_log", statement.build(), |row| row.id("team_id")).await
+        let statement = statement.build().persistent(teams.len() == 1);
+        self.all("audit_log", statement, |row| row.id("team_id")).await
     }
 
     async fn unsealed_audit(
@@ -189,10 +190,14 @@ impl AuditWrites for Session<Transaction> {
     ) -> StoreResult<Vec<AuditBatchId>> {
         let mut deleted = Vec::new();
         for batches in batches.chunks(BATCH) {
-            let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_batches WHERE id IN ");
+            // Locked in one order, so that two nodes do not wait for each other.
+            let mut statement = QueryBuilder::<Db>::new(
+                "DELETE FROM audit_batches WHERE id IN (SELECT id FROM audit_batches WHERE id IN ",
+            );
             push_ids(&mut statement, batches.iter().map(|batch| batch.uuid()));
-            statement.push(" RETURNING id");
-            deleted.extend(self.all("audit_batches", statement.build(), batch_id).await?);
+            statement.push(" ORDER BY id ").push(LOCK_ROWS).push(") RETURNING id");
+            let statement = statement.build().persistent(batches.len() == 1);
+            deleted.extend(self.all("audit_batches", statement, batch_id).await?);
         }
         Ok(deleted)
     }
@@ -214,7 +219,8 @@ impl AuditWrites for Session<Transaction> {
         push_ids(&mut statement, teams.iter().map(|team| chain(*team)));
         // In one order, so that two nodes do not wait for each other.
         statement.push(" ORDER BY team_id ").push(LOCK_ROWS);
-        self.all("audit_heads", statement.build(), head).await
+        let statement = statement.build().persistent(teams.len() == 1);
+        self.all("audit_heads", statement, head).await
     }
 
     async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {

@@ -77,23 +77,19 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pools: CurrentPools,
     timeouts: Timeouts,
-    /// Resource that is held while the store is in use, such as a lock file.
-    _held: StoreGuard,
+    held: StoreGuard,
 }
 
 impl SqlStore {
     pub(super) fn new(pools: CurrentPools, timeouts: Timeouts, held: StoreGuard) -> Self {
-        Self { pools, timeouts, _held: held }
+        Self { pools, timeouts, held }
     }
 
     /// Begins a transaction whose SQL statements have this timeout, after the transactions that
     /// began to wait before.
     async fn begin_in_turn(&self, limit: Duration) -> StoreResult<Box<dyn Tx>> {
         let pools = self.pools();
-        let turn = timeout(self.timeouts.acquire, Arc::clone(&pools.turns).acquire_owned());
-        let turn = turn.await.ok().and_then(Result::ok);
-        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
-        let pooled = Pooled::acquire_in_turn(pools.writing(), limit, turn).await?;
+        let pooled = pools.writing_in_turn(self.timeouts.acquire, limit).await?;
         Ok(Box::new(Session(Transaction::begin(pooled, pools.cache.clone()).await?)))
     }
 
@@ -135,6 +131,7 @@ impl Store for SqlStore {
     }
 
     async fn close(&self) -> StoreResult<()> {
+        self.held.stop().await;
         let pools = self.pools();
         pools.readers.close().await;
         pools.audit.close().await;
@@ -179,8 +176,7 @@ impl Store for SqlStore {
 
     fn is_stalled(&self) -> bool {
         let pools = self.pools();
-        let used =
-            [pools.reading(), pools.reading_audit_log(), pools.writing(), pools.pinging()];
+        let used = [pools.reading(), pools.reading_audit_log(), pools.writing(), pools.pinging()];
         used.into_iter().any(|(_, waits)| waits.answers.is_stalled())
     }
 

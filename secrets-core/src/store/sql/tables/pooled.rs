@@ -55,8 +55,8 @@ pub(super) trait Connected: Send {
     /// Returns the connection; a reader acquires it first if needed.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
 
-    /// Returns a view of the cache, of a moment after the start of the session; `None` if the session
-    /// must not read from a cache.
+    /// Returns a view of the cache that shows the database at a time after the start of the session;
+    /// `None` if the session must not read from a cache.
     fn cache(&mut self) -> impl Future<Output = StoreResult<Option<View>>> + Send;
 }
 

@@ -1,13 +1,16 @@
 //! Connection pools of a store.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use sqlx::pool::Pool;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::super::super::cache::Cache;
-use super::pooled::Waits;
-use super::{Db, Follower};
+use super::pooled::{Pooled, Waits};
+use super::{Db, Follower, error};
+use crate::store::StoreResult;
 
 /// Connection pools of a store: for reads, for writes, and reserved for health checks.
 pub(in super::super) struct Pools {
@@ -22,8 +25,9 @@ pub(in super::super) struct Pools {
     /// [`Store::begin`]: crate::store::Store::begin
     /// [`Store::insert_audit_batch`]: crate::store::Store::insert_audit_batch
     pub(super) turns: Arc<Semaphore>,
-    /// Connections for health checks ([`Store::ping`](crate::store::Store::ping)), which must not
-    /// wait for requests.
+    /// Connections for health checks ([`Store::ping`](crate::store::Store::ping)), and for the
+    /// queries of the [`Follower`], of which one runs at a time. They must not wait for the
+    /// statements of requests.
     pub(in super::super) reserved: Pool<Db>,
     /// Statistics of the waits for connections of these pools, in the same order.
     waits: [Waits; 4],
@@ -49,9 +53,22 @@ impl Pools {
         Self { readers, audit, writers, turns, reserved, waits, cache, follower }
     }
 
-    /// Returns the pools with a cache for what readers load.
-    pub(in super::super) fn cached(self, cache: Option<Arc<Cache>>) -> Self {
-        Self { cache, ..self }
+    /// Returns the pools with a cache for what readers load, and with the source of its changes.
+    pub(in super::super) fn cached(self, cache: Option<Arc<Cache>>, follower: Follower) -> Self {
+        Self { cache, follower, ..self }
+    }
+
+    /// Acquires a connection for a transaction whose SQL statements have this timeout, after the
+    /// transactions that began to wait before.
+    pub(in super::super) async fn writing_in_turn(
+        &self,
+        acquire: Duration,
+        limit: Duration,
+    ) -> StoreResult<Pooled> {
+        let turn = timeout(acquire, Arc::clone(&self.turns).acquire_owned());
+        let turn = turn.await.ok().and_then(Result::ok);
+        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
+        Pooled::acquire_in_turn(self.writing(), limit, turn).await
     }
 
     pub(super) fn reading(&self) -> (&Pool<Db>, &Waits) {

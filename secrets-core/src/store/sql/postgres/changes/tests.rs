@@ -6,12 +6,13 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::super::super::cache::{NOT_CACHED, WATCHED};
 use super::super::tables::SqlStore;
-use super::super::{open, open_migrated};
+use super::super::{RESERVED, open, open_migrated};
 use super::*;
 use crate::model::{EnvironmentPath, Principal};
 use crate::store::{ResolvedEnvironment, Selection, Store, StoreOptions, Tx};
 use crate::testing::fixtures::{World, secret};
 use crate::testing::postgres::TestDatabase;
+use tokio::time::timeout;
 
 /// Two nodes that share a database.
 struct Nodes {
@@ -27,6 +28,12 @@ impl Nodes {
         let node = async || open(&database.url(), StoreOptions::default()).await.unwrap();
         let (one, other) = (node().await, node().await);
         let world = World::build(&one).await;
+        // After a new connection, all records are loaded again.
+        for node in [&one, &other] {
+            let reserved = &node.pools().reserved;
+            let connections = join_all((0..RESERVED).map(|_| reserved.acquire())).await;
+            assert!(connections.iter().all(Result::is_ok));
+        }
         Self { one, other, world, database }
     }
 
@@ -37,15 +44,17 @@ impl Nodes {
         tx
     }
 
-    /// Deletes all changes. This takes several calls while transactions of other databases run on
-    /// the server.
+    /// Deletes all changes that were committed before.
     async fn prune(&self) {
-        let pools = self.one.pools();
-        let count = "SELECT COUNT(*) FROM changed_counters";
-        let mut horizon = None;
-        while sqlx::query_scalar::<_, i64>(count).fetch_one(&pools.readers).await.unwrap() > 0 {
-            horizon = prune(&pools, horizon).await;
-        }
+        let (pools, timeouts) = (self.one.pools(), StoreOptions::default().timeouts);
+        // The second statement deletes the changes that are visible to the first.
+        prune(&pools, timeouts).await.unwrap();
+        prune(&pools, timeouts).await.unwrap();
+        assert_eq!(self.count("SELECT COUNT(*) FROM changed_counters").await, 0);
+    }
+
+    async fn count(&self, text: &'static str) -> i64 {
+        sqlx::query_scalar(text).fetch_one(&self.one.pools().readers).await.unwrap()
     }
 
     async fn write(&self, key: &str) {
@@ -144,24 +153,105 @@ async fn a_node_that_missed_deleted_changes_reads_everything_again() {
 }
 
 #[tokio::test]
+async fn a_node_that_knows_the_deleted_changes_keeps_its_cache() {
+    let nodes = Nodes::start().await;
+    nodes.prune().await;
+    nodes.write("KEY").await;
+    nodes.warm_up(&nodes.other).await;
+    let timeouts = StoreOptions::default().timeouts;
+    prune(&nodes.one.pools(), timeouts).await.unwrap();
+    assert_eq!(nodes.keys(&nodes.other).await, ["KEY"]);
+    prune(&nodes.one.pools(), timeouts).await.unwrap();
+    assert_eq!(nodes.count("SELECT COUNT(*) FROM changed_counters").await, 0);
+    let before = hits(&nodes.other);
+
+    assert_eq!(nodes.keys(&nodes.other).await, ["KEY"]);
+
+    assert_eq!(hits(&nodes.other), before + 1);
+}
+
+#[tokio::test]
+async fn a_long_transaction_neither_slows_queries_nor_stops_the_deletion() {
+    let nodes = Nodes::start().await;
+    let mut connection = PgConnection::connect(&nodes.database.url()).await.unwrap();
+    let mut long = connection.begin().await.unwrap();
+    sqlx::raw_sql("CREATE TABLE long_work (id INTEGER)").execute(&mut *long).await.unwrap();
+    nodes.prune().await;
+    nodes.write("KEY").await;
+    nodes.warm_up(&nodes.other).await;
+
+    nodes.prune().await;
+
+    assert_eq!(nodes.keys(&nodes.other).await, ["KEY"]);
+    long.rollback().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_of_a_long_transaction_is_deleted_only_after_it_was_visible() {
+    let nodes = Nodes::start().await;
+    nodes.prune().await;
+    nodes.warm_up(&nodes.other).await;
+    let long = nodes.writing("LONG").await;
+    let timeouts = StoreOptions::default().timeouts;
+    for _ in 0..3 {
+        nodes.run("UPDATE users SET updated_at = updated_at").await;
+        prune(&nodes.one.pools(), timeouts).await.unwrap();
+        nodes.warm_up(&nodes.other).await;
+    }
+    long.commit().await.unwrap();
+    prune(&nodes.one.pools(), timeouts).await.unwrap();
+
+    assert_eq!(nodes.keys(&nodes.other).await, ["LONG"]);
+}
+
+#[tokio::test]
 async fn changes_from_a_dump_of_another_server_are_deleted() {
     let nodes = Nodes::start().await;
     nodes
         .run(
             "INSERT INTO changed_counters VALUES ('9000000000', 7);
-             INSERT INTO changed_counters_horizon VALUES (1, '9000000000')",
+             INSERT INTO changed_counters_horizon VALUES
+                 (1, 'another', '9000000000', '1:1:', '9000000001', '9000000001:9000000001:')",
         )
         .await;
-    let pools = nodes.one.pools();
 
-    let horizon = prune(&pools, None).await;
-    prune(&pools, horizon).await.unwrap();
+    prune(&nodes.one.pools(), StoreOptions::default().timeouts).await.unwrap();
 
-    let left = "SELECT (SELECT COUNT(*) FROM changed_counters WHERE xid >= '9000000000')
-                     + (SELECT COUNT(*) FROM changed_counters_horizon WHERE xid >= '9000000000')";
-    let left: i64 = sqlx::query_scalar(left).fetch_one(&pools.readers).await.unwrap();
-    assert_eq!(left, 0);
+    assert_eq!(nodes.count("SELECT COUNT(*) FROM changed_counters").await, 0);
+    let later = "SELECT COUNT(*) FROM changed_counters_horizon
+                 WHERE xid >= '9000000000' OR next_xid >= '9000000000'";
+    assert_eq!(nodes.count(later).await, 0);
     nodes.warm_up(&nodes.other).await;
+}
+
+#[tokio::test]
+async fn after_a_crash_of_the_server_everything_is_read_again() {
+    let nodes = Nodes::start().await;
+    nodes.write("KEY").await;
+    nodes.warm_up(&nodes.one).await;
+    // A crash closes all connections.
+    nodes
+        .run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+    while nodes.one.ping().await.is_err() {}
+    let before = hits(&nodes.one);
+    let read = async {
+        loop {
+            let mut reads = nodes.one.read().await.unwrap();
+            let path = EnvironmentPath::new(nodes.world.project.id, "staging");
+            let owner = Principal::User(nodes.world.owner.id);
+            if reads.resolve_environment(&path, owner, Selection::All).await.is_ok() {
+                return;
+            }
+        }
+    };
+
+    timeout(Duration::from_mins(1), read).await.unwrap();
+
+    assert_eq!(hits(&nodes.one), before, "a record from before the crash was used");
 }
 
 #[tokio::test]
