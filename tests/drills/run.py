@@ -15,6 +15,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import audit
+import coherence
 import failing
 import fairness
 import kill
@@ -41,6 +42,7 @@ DRILLS = {
     "terminate": (stops.terminate, [Sqlite, Postgres]),
     "kill": (kill.kill, [Sqlite, Postgres]),
     "rolling": (rolling.rolling, [Postgres]),
+    "coherence": (coherence.coherence, [Postgres]),
     "tampered": (tampered.tampered, [Sqlite, Postgres]),
 }
 
