@@ -28,6 +28,10 @@ async fn a_read_has_as_many_statements_at_any_depth() {
     for kind in [Kind::Sqlite, Kind::Postgres] {
         // Background workers would run further SQL statements.
         let app = Build::on(kind).without_workers().start().await;
+        // Opens both connections for the queries for changes: with a new connection, all cached
+        // records are loaded again.
+        let (one, other) = tokio::join!(app.store.ping(), app.store.ping());
+        assert!(one.is_ok() && other.is_ok());
         let alice = app.person("alice").await;
         let project = alice.project("Depth").await;
         alice.secret(&project, "production", "KEY", "kvc_deep").await;
