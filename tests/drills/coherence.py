@@ -58,9 +58,9 @@ class Checker:
         self._change("DELETE", f"{self.child}/{self.key}", None, {204, 404})
         self._shows(self.child, f"{value}_parent")
 
-    def _token(self, value):
+    def _token(self, _):
         """Creates a service token, and deletes it."""
-        body = {"name": value, "team_id": self.account.team, "all_projects": True, "permissions": ["read"]}
+        body = {"name": f"token {self.number}", "team_id": self.account.team, "all_projects": True, "permissions": ["read"]}
         created = self._change("POST", "/api/v1/tokens", body, {201})
         users = self._clients(created["token"])
         self._answers(users, f"{self.secrets}/{self.key}", {200})
