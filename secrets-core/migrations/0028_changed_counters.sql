@@ -1,15 +1,16 @@
 -- Changes of the records that nodes cache, so that each node learns of the changes of all others. A change is recorded
 -- as the number of a counter, which is the last 12 bits of the ID of the changed record, with the transaction.
+-- The table is often empty. To truncate it, VACUUM would lock it, and all reads would wait.
 CREATE TABLE changed_counters (
     xid     xid8     NOT NULL,
     counter SMALLINT NOT NULL
--- The table is often empty. Truncating it would lock out all reads.
 ) WITH (vacuum_truncate = off);
 
 CREATE INDEX changed_counters_xid ON changed_counters (xid);
 
--- One row, with the state of the deletion of old changes. A node that does not see the transaction `xid` does not know all
--- deleted changes. The next deletion deletes the changes in `next_snapshot`, which whoever sees `next_xid` knows.
+-- One row, with the state of the deletion of old changes. All changes in `snapshot` are deleted. They are known to each
+-- node whose last query saw the transaction `xid`. The next deletion deletes the changes in `next_snapshot`; then `next_xid`
+-- has this role.
 CREATE TABLE changed_counters_horizon (
     id            SMALLINT    NOT NULL PRIMARY KEY,
     server        TEXT        NOT NULL,

@@ -17,7 +17,7 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
-/// What a store holds while it is in use.
+/// Background task and lock file of a store, kept as long as the store is in use.
 #[derive(Default)]
 struct StoreGuard {
     /// Task that makes checkpoints; `None` if this process does not own the database.

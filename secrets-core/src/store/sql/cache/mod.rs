@@ -92,7 +92,7 @@ pub(super) struct Cache {
 /// The cache as a reader uses it: the records that show the database at one point in time, which is
 /// not before the start of the reader.
 #[derive(Clone)]
-pub(super) struct View {
+pub(super) struct CacheView {
     cache: Arc<Cache>,
     /// Number of the update of the [`Changes`] on which the view is based.
     update: u64,
@@ -194,18 +194,18 @@ impl Cache {
     /// Returns a view of the records that are valid according to this update of the
     /// [`Changes`](Changes::begin_update).
     #[cfg(feature = "postgres")]
-    pub(super) fn view_of(self: &Arc<Self>, update: u64) -> View {
-        View { cache: Arc::clone(self), update }
+    pub(super) fn view_of(self: &Arc<Self>, update: u64) -> CacheView {
+        CacheView { cache: Arc::clone(self), update }
     }
 
     /// Returns a view of the records that are valid now, if the changes are known without updates.
     #[cfg(feature = "sqlite")]
-    pub(super) fn view(self: &Arc<Self>) -> View {
-        View { cache: Arc::clone(self), update: u64::MAX }
+    pub(super) fn view(self: &Arc<Self>) -> CacheView {
+        CacheView { cache: Arc::clone(self), update: u64::MAX }
     }
 }
 
-impl View {
+impl CacheView {
     /// Counts a lookup in the statistics, and returns its result.
     fn count<T>(&self, found: Option<T>) -> Option<T> {
         let counter = if found.is_some() { &self.cache.hits } else { &self.cache.misses };
@@ -360,7 +360,7 @@ mod tests {
     fn a_view_has_no_record_that_was_loaded_later() {
         let cache = Arc::new(Cache::new(1 << 20));
         let alice = user("alice");
-        let find = |view: &View| view.user(&alice.issuer, &alice.subject);
+        let find = |view: &CacheView| view.user(&alice.issuer, &alice.subject);
         let before = cache.view_of(cache.changes().begin_update());
         before.keep_user(before.now(), &alice);
 
@@ -374,12 +374,12 @@ mod tests {
         let cache = Arc::new(Cache::new(1 << 20));
         let users = ["alice", "bob"].map(user);
         let changes = cache.changes();
-        let keep = |view: &View| {
+        let keep = |view: &CacheView| {
             for user in &users {
                 view.keep_user(view.now(), user);
             }
         };
-        let found = |view: &View| {
+        let found = |view: &CacheView| {
             users.each_ref().map(|user| view.user(&user.issuer, &user.subject).is_some())
         };
         keep(&cache.view_of(changes.begin_update()));

@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::super::cache::{Cache, View};
+use super::super::cache::{Cache, CacheView};
 use super::tables::pooled::{Pooled, Waits};
 use super::tables::{CurrentPools, Pools, failed};
 use super::{Db, error};
@@ -106,8 +106,10 @@ struct Ended {
 }
 
 impl Ended {
-    fn view(self, cache: &Arc<Cache>) -> StoreResult<View> {
-        let update = self.update.ok_or_else(|| error::unavailable("the changes are not known"))?;
+    fn view(self, cache: &Arc<Cache>) -> StoreResult<CacheView> {
+        let update = self
+            .update
+            .ok_or_else(|| error::unavailable("the changes of cached records could not be read"))?;
         Ok(cache.view_of(update))
     }
 }
@@ -126,7 +128,7 @@ impl Follower {
         cache: &Arc<Cache>,
         pool: (&Pool<Db>, &Waits),
         limit: Duration,
-    ) -> StoreResult<View> {
+    ) -> StoreResult<CacheView> {
         let wanted = self.begun.load(Ordering::SeqCst) + 1;
         let mut ended = self.ended.subscribe();
         let mut last = {
@@ -199,9 +201,8 @@ impl Pruning {
         Self(tokio::spawn(async move {
             loop {
                 sleep(PRUNE_INTERVAL).await;
-                let pruned = prune(&current.get(), timeouts).await;
-                if let Err(error) = pruned {
-                    tracing::debug!(%error, "old changes of cached records were not deleted");
+                if let Err(error) = prune(&current.get(), timeouts).await {
+                    tracing::warn!(%error, "old changes of cached records were not deleted");
                 }
             }
         }))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::pool::Pool;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use super::super::cache::{Cache, Changes, View, WATCHED};
+use super::super::cache::{Cache, CacheView, Changes, WATCHED};
 use super::tables::pooled::Waits;
 use crate::store::StoreResult;
 
@@ -30,7 +30,7 @@ impl Follower {
         cache: &Arc<Cache>,
         _: (&Pool<Sqlite>, &Waits),
         _: Duration,
-    ) -> StoreResult<View> {
+    ) -> StoreResult<CacheView> {
         Ok(cache.view())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! By default, SQLite makes a checkpoint in the commit after which the `-wal` file has 1,000 pages,
 //! and all reads and writes wait for it: with large imports, tens of milliseconds each time. The
-//! task copies on a connection of its own, for which nobody waits. So only a few pages are left when
-//! a commit makes a checkpoint, after which the file begins again.
+//! task makes checkpoints on a connection of its own, and no request waits for them. So only a few
+//! pages are left when a commit makes a checkpoint, after which the file begins again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,21 +13,21 @@ use sqlx::Sqlite;
 use sqlx::pool::Pool;
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::pool;
 
 /// Interval between two checkpoints, if the `-wal` file was changed.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Timeout of the wait for the connection, which only the task uses.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of the wait for the connection, of a checkpoint, and of closing the connection.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Size of the `-wal` file, in pages of 4 KiB, from which each commit makes a checkpoint.
 pub(super) const COMMIT_PAGES: &str = "4000";
 
-/// A checkpoint of what is committed, which waits for no reader and no writer, and keeps none
-/// waiting.
+/// Checkpoint of the committed pages. It does not wait for readers and writers, and they do not
+/// wait for it.
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
 /// Background task that makes checkpoints. The task ends when this value is dropped.
@@ -39,7 +39,7 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     /// Starts the task. `wal` is the path of the `-wal` file.
     pub(super) fn start(options: SqliteConnectOptions, wal: PathBuf) -> Self {
-        let connection = pool(1, ACQUIRE_TIMEOUT).connect_lazy_with(options);
+        let connection = pool(1, TIMEOUT).connect_lazy_with(options);
         let task = tokio::spawn(run(connection.clone(), wal));
         Self { task, connection }
     }
@@ -47,7 +47,7 @@ impl Checkpoints {
     /// Ends the task and closes its connection.
     pub(super) async fn stop(&self) {
         self.task.abort();
-        self.connection.close().await;
+        timeout(TIMEOUT, self.connection.close()).await.ok();
     }
 }
 
@@ -65,9 +65,10 @@ async fn run(connection: Pool<Sqlite>, wal: PathBuf) {
         if changed == copied {
             continue;
         }
-        match sqlx::raw_sql(CHECKPOINT).execute(&connection).await {
-            Ok(_) => copied = changed,
-            Err(error) => tracing::debug!(%error, "no checkpoint was made"),
+        match timeout(TIMEOUT, sqlx::raw_sql(CHECKPOINT).execute(&connection)).await {
+            Ok(Ok(_)) => copied = changed,
+            Ok(Err(error)) => tracing::debug!(%error, "a checkpoint failed"),
+            Err(_) => tracing::debug!("a checkpoint reached its timeout"),
         }
     }
 }

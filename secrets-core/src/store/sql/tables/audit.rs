@@ -42,6 +42,21 @@ const FIRST_UNSEALED: &str = ") AS v WHERE (
 /// appends the limit.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
+/// Statement that inserts the heads of new audit chains; see `write_heads`.
+const START_CHAINS: (&str, &str) = (
+    "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash)
+     SELECT column1, column2, column3, column4, column5, column6 FROM (",
+    ") AS v WHERE column7 = 0 ON CONFLICT DO NOTHING",
+);
+
+/// Statement that updates the heads of audit chains that have the expected position; see
+/// `write_heads`.
+const MOVE_HEADS: (&str, &str) = (
+    "UPDATE audit_heads SET position = v.column1, hash = v.column2, mac = v.column3 FROM (",
+    ") AS v WHERE team_id = v.column4 AND base = v.column5 AND base_hash = v.column6
+         AND audit_heads.position = v.column7",
+);
+
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
@@ -226,10 +241,10 @@ impl AuditWrites for Session<Transaction> {
     async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {
         let (new, known): (Vec<_>, Vec<_>) = chains.iter().partition(|chain| chain.end == 0);
         for chains in new.chunks(BATCH) {
-            self.start_chains(chains).await?;
+            self.write_heads(START_CHAINS, chains).await?;
         }
         for chains in known.chunks(BATCH) {
-            self.move_heads(chains).await?;
+            self.write_heads(MOVE_HEADS, chains).await?;
         }
         let seals: Vec<_> = chains.iter().flat_map(|chain| &chain.seals).collect();
         for seals in seals.chunks(BATCH) {
@@ -283,39 +298,31 @@ pub(super) fn insert_batch(entries: &[AuditRecord]) -> StoreResult<Option<Statem
 }
 
 impl Session<Transaction> {
-    async fn start_chains(&mut self, chains: &[&ChainExtension]) -> StoreResult<()> {
-        let mut statement = QueryBuilder::<Db>::new(
-            "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash) ",
-        );
-        statement.push_values(chains, |mut row, ChainExtension { head, .. }| {
-            row.push_bind(i64::try_from(head.position).unwrap_or(i64::MAX))
-                .push_bind(head.hash.to_vec())
-                .push_bind(head.mac.to_vec())
-                .push_bind(chain(head.team))
-                .push_bind(i64::try_from(head.base).unwrap_or(i64::MAX))
-                .push_bind(head.base_hash.to_vec());
+    /// Runs an SQL statement that writes the heads of these chains. The statement consists of the
+    /// two parts with the list of values between them: position, hash, MAC, chain, base, hash of the
+    /// base, and expected position.
+    async fn write_heads(
+        &mut self,
+        (start, end): (&'static str, &'static str),
+        chains: &[&ChainExtension],
+    ) -> StoreResult<()> {
+        let numbers = chains.iter().map(|ChainExtension { head, end, .. }| {
+            Ok((bigint(head.position)?, bigint(head.base)?, bigint(*end)?))
         });
-        statement.push(" ON CONFLICT DO NOTHING");
-        self.seal_rows(statement.build().persistent(chains.len() == 1), chains.len()).await
-    }
-
-    async fn move_heads(&mut self, chains: &[&ChainExtension]) -> StoreResult<()> {
-        let mut statement = QueryBuilder::<Db>::new(
-            "UPDATE audit_heads SET position = v.column1, hash = v.column2, mac = v.column3 FROM (",
-        );
-        statement.push_values(chains, |mut row, ChainExtension { head, end, .. }| {
-            row.push_bind(i64::try_from(head.position).unwrap_or(i64::MAX))
+        let numbers: Vec<_> = numbers.collect::<StoreResult<_>>()?;
+        let mut statement = QueryBuilder::<Db>::new(start);
+        let rows = chains.iter().zip(numbers);
+        statement.push_values(rows, |mut row, (ChainExtension { head, .. }, numbers)| {
+            let (position, base, end) = numbers;
+            row.push_bind(position)
                 .push_bind(head.hash.to_vec())
                 .push_bind(head.mac.to_vec())
                 .push_bind(chain(head.team))
-                .push_bind(i64::try_from(head.base).unwrap_or(i64::MAX))
+                .push_bind(base)
                 .push_bind(head.base_hash.to_vec())
-                .push_bind(i64::try_from(*end).unwrap_or(i64::MAX));
+                .push_bind(end);
         });
-        statement.push(
-            ") AS v WHERE team_id = v.column4 AND base = v.column5 AND base_hash = v.column6
-                 AND audit_heads.position = v.column7",
-        );
+        statement.push(end);
         self.seal_rows(statement.build().persistent(chains.len() == 1), chains.len()).await
     }
 

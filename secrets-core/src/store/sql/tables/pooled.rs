@@ -12,7 +12,7 @@ use sqlx_core::transaction::TransactionManager as _;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::super::super::cache::{Cache, RunningCommit, View};
+use super::super::super::cache::{Cache, CacheView, RunningCommit};
 use super::answers::Answers;
 use super::{BEGIN, Connection, Db, NO_ANSWER, Pools, error, failed};
 use crate::store::StoreResult;
@@ -57,7 +57,7 @@ pub(super) trait Connected: Send {
 
     /// Returns a view of the cache that shows the database at a time after the start of the session;
     /// `None` if the session must not read from a cache.
-    fn cache(&mut self) -> impl Future<Output = StoreResult<Option<View>>> + Send;
+    fn cache(&mut self) -> impl Future<Output = StoreResult<Option<CacheView>>> + Send;
 }
 
 /// Statistics of a connection pool: total duration and number of failures of the waits for a
@@ -77,8 +77,8 @@ pub(super) struct Reader {
     timeout: Duration,
     pooled: Option<Pooled>,
     is_cached: bool,
-    /// View of the cache, once it was needed.
-    view: Option<View>,
+    /// View of the cache; created when the session first needs it.
+    view: Option<CacheView>,
 }
 
 /// A connection with an open transaction. The transaction is rolled back when this value is
@@ -218,7 +218,7 @@ impl Connected for Reader {
         }
     }
 
-    async fn cache(&mut self) -> StoreResult<Option<View>> {
+    async fn cache(&mut self) -> StoreResult<Option<CacheView>> {
         let Some(cache) = self.pools.cache.as_ref().filter(|_| self.is_cached) else {
             return Ok(None);
         };
@@ -237,7 +237,7 @@ impl Connected for Transaction {
 
     /// Returns `None`, so that a transaction never reads from the cache: it must see its own
     /// uncommitted writes, which are not cached.
-    async fn cache(&mut self) -> StoreResult<Option<View>> {
+    async fn cache(&mut self) -> StoreResult<Option<CacheView>> {
         Ok(None)
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use ipnet::IpNet;
 use sqlx::QueryBuilder;
 
-use super::super::super::cache::View;
+use super::super::super::cache::CacheView;
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
 use crate::model::{EnvironmentId, ProjectId, Subject, TeamId, Time, TokenId};
@@ -28,7 +28,7 @@ impl<C: Connected> TokenReads for Session<C> {
         if let Some(token) = cache.as_ref().and_then(|cache| cache.token(mac)) {
             return Ok(Some(token));
         }
-        let now = cache.as_ref().map(View::now);
+        let now = cache.as_ref().map(CacheView::now);
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(tokens),

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use super::super::super::cache::View;
+use super::super::super::cache::CacheView;
 use super::super::super::findable;
 use super::{Connected, Row, Session, Transaction};
 use crate::model::{Subject, Time, UserId};
@@ -23,7 +23,7 @@ impl<C: Connected> UserReads for Session<C> {
         if let Some(user) = cache.as_ref().and_then(|cache| cache.user(issuer, subject)) {
             return Ok(Some(user));
         }
-        let now = cache.as_ref().map(View::now);
+        let now = cache.as_ref().map(CacheView::now);
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(users),
