@@ -173,10 +173,17 @@ impl Context<'_, Write> {
         wanted: Permission,
         rows: &[LockedRow],
     ) -> Result<EnvironmentScope> {
-        let (View { scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
+        let (View { mut scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
         for row in rows {
             let locked = self.lock_all(&row.locks(&scope)).await;
             locked.map_err(|error| error.or_not_found(row.subject()))?;
+        }
+        if self.tx().is_exclusive() {
+            // Nothing has changed since the environment was resolved, except for the revision.
+            if rows.contains(&LockedRow::Secrets) {
+                scope.environment.revision = self.locked_counters.revision;
+            }
+            return Ok(scope);
         }
         // Resolve by ID, because another environment may have taken the name since then.
         let path = EnvironmentPath::new(ProjectRef::Id(scope.project.id), scope.environment.id);

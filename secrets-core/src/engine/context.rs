@@ -71,9 +71,14 @@ pub(crate) enum Lock {
 }
 
 impl<'a, A: Access> Context<'a, A> {
-    /// Creates the context of an operation and opens its reader or transaction.
-    pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
-        let session = A::open(engine.store()).await?;
+    /// Creates the context of an operation and opens its reader or transaction, which can be
+    /// [long](super::Operation::IS_LONG).
+    pub(crate) async fn open(
+        engine: &'a Engine,
+        caller: &'a Caller,
+        is_long: bool,
+    ) -> Result<Self> {
+        let session = A::open(engine.store(), is_long).await?;
         let (audit, now) = (AuditContext::default(), engine.now());
         let (last_lock, locked_counters, is_dry_run, memory) = Default::default();
         Ok(Self {
@@ -151,7 +156,7 @@ impl<'a, A: Access> Context<'a, A> {
         let bytes = mem::take(&mut self.memory.unreserved);
         // Returns the connection of the reader, which must not be held during the wait; the next
         // read acquires a connection again.
-        self.session = A::open(self.engine.store()).await?;
+        self.session = A::open(self.engine.store(), false).await?;
         let reserved = self.engine.reserve_memory(self.caller.account(), bytes as u64).await?;
         self.memory.reserved.extend(reserved);
         Ok(())
@@ -239,8 +244,8 @@ async fn check_credential(cx: &mut Context<'_, Write>) -> Result<()> {
     let caller = cx.caller;
     match &caller.who {
         Who::Token(token) => {
-            let stored = cx.reads().token(token.id).await?.ok_or(INVALID_CREDENTIAL)?;
-            if !stored.has_mac(&token.mac, now) {
+            let stored = cx.reads().token_by_mac(&token.mac).await?.ok_or(INVALID_CREDENTIAL)?;
+            if stored.id != token.id || !stored.has_mac(&token.mac, now) {
                 return Err(INVALID_CREDENTIAL);
             }
             if stored.is_expired(now) { Err(Error::Expired) } else { Ok(()) }

@@ -139,7 +139,7 @@ impl Engine {
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;
-            let mut cx = Context::<O::Access>::open(self, caller).await?;
+            let mut cx = Context::<O::Access>::open(self, caller, O::IS_LONG).await?;
             let output = operation.run(&mut cx).await;
             Ok((admitted, cx, output))
         });

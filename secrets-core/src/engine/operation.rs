@@ -59,8 +59,11 @@ pub trait Access: Send + 'static {
     /// Type of the store access: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Opens a reader, or begins a transaction.
-    fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
+    /// Opens a reader, or begins a transaction, which can be [long](Operation::IS_LONG).
+    fn open(
+        store: &dyn Store,
+        is_long: bool,
+    ) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
     /// Returns the read methods of the reader or transaction.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
@@ -87,7 +90,7 @@ impl Access for Read {
     const IS_WRITE: bool = false;
     type Session = dyn Reads;
 
-    async fn open(store: &dyn Store) -> StoreResult<Box<dyn Reads>> {
+    async fn open(store: &dyn Store, _: bool) -> StoreResult<Box<dyn Reads>> {
         store.read().await
     }
 
@@ -108,8 +111,8 @@ impl Access for Write {
     const IS_WRITE: bool = true;
     type Session = dyn Tx;
 
-    async fn open(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
-        store.begin_for_request().await
+    async fn open(store: &dyn Store, is_long: bool) -> StoreResult<Box<dyn Tx>> {
+        store.begin_for_request(is_long).await
     }
 
     fn reads(session: &mut Self::Session) -> &mut dyn Reads {

@@ -134,8 +134,9 @@ pub trait Store: Send + Sync {
 
     /// Begins a transaction of a request, or of a worker that must not wait long. Its SQL statements,
     /// and the wait for the transaction, have the shorter timeout of reads, so that a request is
-    /// answered soon if the store stalls.
-    async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
+    /// answered soon if the store stalls. A transaction that can take seconds must say that it
+    /// `is_long`, because others may share a commit and then wait for each other's end.
+    async fn begin_for_request(&self, _is_long: bool) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
 
@@ -241,6 +242,12 @@ pub trait Tx:
 {
     /// Commits the transaction: makes all its writes durable, and visible to others.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
+
+    /// True if no other transaction runs at the same time as this one, so that everything that it
+    /// has read stays as it is until its end, even without locks.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
 }
 
 /// Error of a store method.

@@ -59,7 +59,7 @@ impl Work<'_> {
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.slots.active else { return Ok(None) };
         let caller = Caller::system();
-        let mut cx = Context::<Read>::open(self.engine, &caller).await?;
+        let mut cx = Context::<Read>::open(self.engine, &caller, false).await?;
         let scope = cx.rotation_environment(self.place.place.clone())?;
         let keys = InjectedKeys::from_text(&self.rotation.settings.keys)?;
         let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;

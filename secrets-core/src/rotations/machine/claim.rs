@@ -170,7 +170,7 @@ pub(in crate::rotations) async fn claim_rotation(
     let Some(permit) = permit else { return Ok(None) };
     let now = engine.now();
     // With short timeouts, so that the claims before this one are worked on in time.
-    let mut tx = engine.store().begin_for_request().await?;
+    let mut tx = engine.store().begin_for_request(false).await?;
     let lease = tx.acquire_lease(rotation, now, now + span(rotators.timings.lease)).await?;
     tx.commit().await?;
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))

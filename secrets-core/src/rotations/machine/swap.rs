@@ -38,7 +38,7 @@ impl Attempt<'_, '_> {
     pub(super) async fn swap(&mut self) -> WorkResult<()> {
         let engine = self.work.engine;
         let caller = Caller::system();
-        let mut cx = Context::<Write>::open(engine, &caller).await?;
+        let mut cx = Context::<Write>::open(engine, &caller, false).await?;
         let before = (self.record.clone(), self.work.rotation.clone());
         match self.serve(&mut cx).await {
             Ok(()) => {

@@ -116,4 +116,8 @@ impl Tx for Session<Pending> {
         *committed.0.write().unwrap_or_else(PoisonError::into_inner) = state;
         Ok(())
     }
+
+    fn is_exclusive(&self) -> bool {
+        true
+    }
 }

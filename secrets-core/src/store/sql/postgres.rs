@@ -35,8 +35,6 @@ impl StoreGuard {
     }
 }
 
-const BEGIN: &str = "BEGIN";
-
 /// Query that is true if migrations have run on the database.
 const HAS_TABLES: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 
@@ -96,7 +94,9 @@ macro_rules! secrets_of_chain {
 
 mod changes;
 mod pooler;
+mod replacement;
 mod servers;
+mod transactions;
 pub(crate) mod url;
 
 #[cfg_attr(

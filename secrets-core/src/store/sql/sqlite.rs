@@ -35,10 +35,6 @@ impl StoreGuard {
     }
 }
 
-/// SQL statement that begins a transaction and takes the database's write lock immediately, so that
-/// no transaction fails later because it cannot get the lock.
-const BEGIN: &str = "BEGIN IMMEDIATE";
-
 /// Query that is true if migrations have run on the database.
 const HAS_TABLES: &str =
     "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
@@ -78,8 +74,10 @@ macro_rules! secrets_of_chain {
 mod backup;
 mod changes;
 mod checkpoints;
+mod replacement;
 #[path = "tables/mod.rs"]
 mod tables;
+mod transactions;
 
 pub use backup::{Restore, backup};
 use changes::Follower;

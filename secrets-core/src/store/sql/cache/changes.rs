@@ -93,6 +93,12 @@ impl Changes {
         lock(&self.pending).clear();
     }
 
+    /// True if the open transaction has changed a record whose ID has one of these change counters.
+    pub(super) fn are_pending(&self, stripes: &[Stripe]) -> bool {
+        let pending = lock(&self.pending);
+        stripes.iter().any(|stripe| pending.contains(stripe))
+    }
+
     /// Records a change made by the open transaction. `number` is the index of a change counter.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn add(&self, number: i64) {

@@ -96,6 +96,9 @@ pub(super) struct CacheView {
     cache: Arc<Cache>,
     /// Number of the update of the [`Changes`] on which the view is based.
     update: u64,
+    /// True if the view is that of the only transaction that writes. It has no records that this
+    /// transaction has changed, and stores none, because they may not be committed yet.
+    is_in_transaction: bool,
 }
 
 /// Arguments with which an environment is looked up.
@@ -195,13 +198,19 @@ impl Cache {
     /// [`Changes`](Changes::begin_update).
     #[cfg(feature = "postgres")]
     pub(super) fn view_of(self: &Arc<Self>, update: u64) -> CacheView {
-        CacheView { cache: Arc::clone(self), update }
+        CacheView { cache: Arc::clone(self), update, is_in_transaction: false }
     }
 
     /// Returns a view of the records that are valid now, if the changes are known without updates.
     #[cfg(feature = "sqlite")]
     pub(super) fn view(self: &Arc<Self>) -> CacheView {
-        CacheView { cache: Arc::clone(self), update: u64::MAX }
+        CacheView { cache: Arc::clone(self), update: u64::MAX, is_in_transaction: false }
+    }
+
+    /// Returns a view for a transaction beside which no other one writes.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn view_in_transaction(self: &Arc<Self>) -> CacheView {
+        CacheView { is_in_transaction: true, ..self.view() }
     }
 }
 
@@ -336,6 +345,9 @@ impl CacheView {
     }
 
     fn keep(&self, loaded_at: u64, key: Key, ids: impl IntoIterator<Item = Uuid>, record: Record) {
+        if self.is_in_transaction {
+            return;
+        }
         let stripes = ids.into_iter().map(Stripe::of).collect();
         let kept_at = self.cache.changes.updates();
         self.cache.entries.insert(key, Arc::new(Entry { record, loaded_at, kept_at, stripes }));
@@ -344,7 +356,9 @@ impl CacheView {
     fn are_current<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> bool {
         let changes = &self.cache.changes;
         entries.into_iter().all(|entry| {
-            entry.kept_at < self.update && changes.is_current(entry.loaded_at, &entry.stripes)
+            entry.kept_at < self.update
+                && changes.is_current(entry.loaded_at, &entry.stripes)
+                && !(self.is_in_transaction && changes.are_pending(&entry.stripes))
         })
     }
 }

@@ -24,6 +24,7 @@ use tokio::time::sleep;
 use super::super::cache::{Cache, CacheView};
 use super::tables::pooled::{Pooled, Waits};
 use super::tables::{CurrentPools, Pools, failed};
+use super::transactions::WriteQueue;
 use super::{Db, error};
 use crate::store::{StoreResult, Timeouts};
 
@@ -221,7 +222,7 @@ impl Drop for Pruning {
 }
 
 async fn prune(pools: &Pools, timeouts: Timeouts) -> StoreResult<()> {
-    let mut pooled = pools.writing_in_turn(timeouts.acquire, timeouts.write).await?;
+    let mut pooled = WriteQueue::acquire(pools, timeouts.acquire, timeouts.write).await?;
     let (connection, limit) = pooled.parts();
     let deleted = sqlx::query(PRUNE).execute(connection);
     limit.apply(async { deleted.await.map_err(failed) }).await.map(drop)

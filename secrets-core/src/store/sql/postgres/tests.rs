@@ -5,9 +5,9 @@ use tokio::time::{Instant, sleep};
 
 use super::tables::resolve;
 use super::*;
-use crate::model::{EnvironmentPath, Principal, ProjectRef};
-use crate::store::{AuditFilter, Reads, Selection, Store, StoreError};
-use crate::testing::fixtures::{World, environment, secret};
+use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectRef};
+use crate::store::{AuditFilter, EnvironmentRecord, Reads, Selection, Store, StoreError};
+use crate::testing::fixtures::{World, at, environment, secret};
 use crate::testing::patient;
 use crate::testing::postgres::TestDatabase;
 
@@ -188,6 +188,22 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     };
     let found = tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
     assert_eq!(found, Some(world.team));
+}
+
+#[tokio::test]
+async fn a_transaction_with_a_failed_statement_is_not_committed() {
+    let database = TestDatabase::create().await;
+    let store = open(&database.url(), StoreOptions::default()).await.unwrap();
+    let world = World::build(&store).await;
+    let unknown = EnvironmentRecord { id: EnvironmentId::draw(at(0)), ..world.staging.clone() };
+
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+    tx.insert_secrets(&[secret(&unknown, "KEY")]).await.unwrap_err();
+
+    tx.commit().await.unwrap_err();
+    let mut reads = store.read().await.unwrap();
+    assert_eq!(reads.count_secrets(world.staging.id).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::slice::from_ref;
 use sqlx::{AssertSqlSafe, Row};
 use tempfile::TempDir;
 
-use super::tables::{anonymizations, audit, due, resolve, secret_writes, tokens};
+use super::tables::{anonymizations, audit, due, resolve, tokens};
+use super::transactions::BEGIN;
 use super::*;
 use crate::model::{Cause, Principal};
 use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
@@ -44,8 +45,8 @@ async fn a_replacement_scans_no_table() {
     let world = World::build(&store).await;
     let next = ["ONE", "TWO"].map(|key| next_version(&secret(&world.staging, key)));
 
-    for write in secret_writes::REPLACE {
-        let text = (write.statement)(&next).into_string();
+    let statements = replacement::replacement(&next).into_string();
+    for text in statements.split(';') {
         let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
         let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
         let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
@@ -284,7 +285,7 @@ async fn waiting_for_a_connection_has_a_timeout() {
 
     unavailable(store.read().await.unwrap().team(world.team.id).await);
     unavailable(store.begin().await);
-    unavailable(store.begin_for_request().await);
+    unavailable(store.begin_for_request(false).await);
     let read = entry(&world.team, "secret.read", at(0));
     unavailable(store.insert_audit_batch(&[read]).await);
 

@@ -13,13 +13,13 @@ use sqlx::{Connection as _, Database, QueryBuilder};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use self::pooled::{Connected, Pooled, Reader, Transaction, Waits};
+use self::pooled::{Connected, Pooled, Reader, Waits};
 use self::row::Row;
 use super::super::error::{self, broken};
 use super::super::migrations;
+use super::transactions::{Transaction, Turn, WriteQueue};
 use super::{
-    BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, LOCK_ROWS, StoreGuard,
-    passes,
+    BEFORE_CLOSE, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, LOCK_ROWS, StoreGuard, passes,
 };
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
@@ -71,7 +71,7 @@ const BATCH: usize = 1_000;
 const NO_ANSWER: &str = "timeout while waiting for the database";
 
 type Connection = <Db as Database>::Connection;
-type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
+pub(super) type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 
 /// A store on an SQL database.
 pub struct SqlStore {
@@ -87,10 +87,9 @@ impl SqlStore {
 
     /// Begins a transaction whose SQL statements have this timeout, after the transactions that
     /// began to wait before.
-    async fn begin_in_turn(&self, limit: Duration) -> StoreResult<Box<dyn Tx>> {
-        let pools = self.pools();
-        let pooled = pools.writing_in_turn(self.timeouts.acquire, limit).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled, pools.cache.clone()).await?)))
+    async fn begin_in_turn(&self, limit: Duration, is_long: bool) -> StoreResult<Box<dyn Tx>> {
+        let (pools, acquire) = (self.pools(), self.timeouts.acquire);
+        Ok(Box::new(Session(Transaction::begin(&pools, acquire, limit, is_long).await?)))
     }
 
     /// Returns the pools in use.
@@ -112,22 +111,19 @@ impl Store for SqlStore {
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        self.begin_in_turn(self.timeouts.write).await
+        self.begin_in_turn(self.timeouts.write, true).await
     }
 
-    async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
+    async fn begin_for_request(&self, is_long: bool) -> StoreResult<Box<dyn Tx>> {
         let limit = self.timeouts.read.min(self.timeouts.write);
-        let begun = timeout(limit, self.begin_in_turn(limit)).await;
+        let begun = timeout(limit, self.begin_in_turn(limit, is_long)).await;
         begun.unwrap_or_else(|_| Err(error::unavailable(NO_ANSWER)))
     }
 
     async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
         let Some(statement) = audit::insert_batch(entries)? else { return Ok(()) };
-        let mut pooled = Pooled::acquire(self.pools().writing(), self.timeouts.write).await?;
-        // One statement is a transaction by itself.
-        let (connection, limit) = pooled.parts();
-        let inserted = async { statement.execute(connection).await.map_err(failed) };
-        limit.apply(inserted).await.map(drop)
+        let Timeouts { acquire, write, .. } = self.timeouts;
+        Transaction::run_alone(&self.pools(), acquire, write, statement).await
     }
 
     async fn close(&self) -> StoreResult<()> {
@@ -219,6 +215,10 @@ struct Session<C>(C);
 impl Tx for Session<Transaction> {
     async fn commit(self: Box<Self>) -> StoreResult<()> {
         self.0.commit().await
+    }
+
+    fn is_exclusive(&self) -> bool {
+        Transaction::IS_EXCLUSIVE
     }
 }
 

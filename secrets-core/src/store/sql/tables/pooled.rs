@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::pool::{Pool, PoolConnection};
-use sqlx::{Connection as _, Database, SqlSafeStr as _};
+use sqlx::{Connection as _, Database};
 use sqlx_core::transaction::TransactionManager as _;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::super::super::cache::{Cache, CacheView, RunningCommit};
+use super::super::super::cache::{CacheView, RunningCommit};
 use super::answers::Answers;
-use super::{BEGIN, Connection, Db, NO_ANSWER, Pools, error, failed};
-use crate::store::StoreResult;
+use super::{Connection, Db, NO_ANSWER, Pools, Turn, error, failed};
+use crate::store::{StoreError, StoreResult};
 
-type Manager = <Db as Database>::TransactionManager;
+pub(in super::super) type Manager = <Db as Database>::TransactionManager;
 
 /// Timeout for the check of a connection that is returned to its pool.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,27 +30,29 @@ pub(in super::super) struct Pooled {
     /// Connection; absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
-    /// Permit of the transaction, held until the connection is returned to the pool, so that the
-    /// next holder of the permit finds a free connection.
-    turn: Option<OwnedSemaphorePermit>,
+    /// Turn of the transaction, held until the connection is returned to the pool, so that the next
+    /// transaction finds a free connection.
+    turn: Option<Turn>,
     /// Commit that was started on this connection and has not ended.
     commit: Option<RunningCommit>,
 }
 
 /// Timeout with which the SQL statements on a connection are run.
 pub(in super::super) struct StatementLimit {
-    timeout: Duration,
+    pub(in super::super) timeout: Duration,
     /// Time that was spent waiting for the connection, which is deducted from the timeout of the
     /// first SQL statement.
     waited: Duration,
     answers: Arc<Answers>,
     /// True while an SQL statement runs, and after an SQL statement that did not end.
     is_busy: bool,
+    /// True after the database has reported an error.
+    pub(in super::super) has_failed: bool,
 }
 
 /// Access to the connection of a session. Implemented by readers and transactions, so that the read
 /// methods are written only once.
-pub(super) trait Connected: Send {
+pub(in super::super) trait Connected: Send {
     /// Returns the connection; a reader acquires it first if needed.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
 
@@ -79,14 +80,6 @@ pub(super) struct Reader {
     is_cached: bool,
     /// View of the cache; created when the session first needs it.
     view: Option<CacheView>,
-}
-
-/// A connection with an open transaction. The transaction is rolled back when this value is
-/// dropped.
-pub(super) struct Transaction {
-    pooled: Pooled,
-    is_open: bool,
-    cache: Option<Arc<Cache>>,
 }
 
 impl Reader {
@@ -135,16 +128,17 @@ impl Pooled {
     ) -> StoreResult<Self> {
         let (connection, waited) = waits.acquire(pool).await?;
         let answers = Arc::clone(&waits.answers);
-        let limit = StatementLimit { timeout, waited, answers, is_busy: false };
+        let (is_busy, has_failed) = (false, false);
+        let limit = StatementLimit { timeout, waited, answers, is_busy, has_failed };
         Ok(Self { connection: Some(connection), limit, turn: None, commit: None })
     }
 
-    /// Acquires a connection like [`acquire`](Self::acquire), and holds the permit `turn` as long
-    /// as the connection is in use.
-    pub(super) async fn acquire_in_turn(
+    /// Acquires a connection like [`acquire`](Self::acquire), and holds the turn as long as the
+    /// connection is in use.
+    pub(in super::super) async fn acquire_in_turn(
         pool: (&Pool<Db>, &Waits),
         timeout: Duration,
-        turn: OwnedSemaphorePermit,
+        turn: Turn,
     ) -> StoreResult<Self> {
         let mut pooled = Self::acquire(pool, timeout).await?;
         pooled.turn = Some(turn);
@@ -156,6 +150,28 @@ impl Pooled {
     pub(in super::super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
         (connection, &mut self.limit)
+    }
+
+    /// Sets the commit that is about to be started on this connection, or `None` when it has ended.
+    pub(in super::super) fn set_commit(&mut self, commit: Option<RunningCommit>) {
+        self.commit = commit;
+    }
+
+    /// Fails if an SQL statement of the transaction has failed. Such a transaction cannot be
+    /// committed, because the database may have rolled it back.
+    pub(in super::super) fn check(&self) -> StoreResult<()> {
+        if self.limit.has_failed {
+            return Err(error::broken("a statement of the transaction has failed"));
+        }
+        Ok(())
+    }
+
+    /// Rolls back the transaction before the next statement, unless the state of the connection is
+    /// unknown.
+    pub(in super::super) fn start_rollback(&mut self) {
+        if !self.limit.is_busy {
+            Manager::start_rollback(self.parts().0);
+        }
     }
 }
 
@@ -170,6 +186,8 @@ impl StatementLimit {
         let limit = self.timeout.saturating_sub(self.waited).max(self.timeout / 2);
         let result = timeout(limit, statement).await.map_err(|_| error::unavailable(NO_ANSWER))?;
         call.answered();
+        self.has_failed |=
+            matches!(result, Err(StoreError::Unavailable(_) | StoreError::Corrupt(_)));
         self.waited = Duration::ZERO;
         self.is_busy = false;
         result
@@ -227,50 +245,5 @@ impl Connected for Reader {
             self.view = Some(self.pools.follower.view(cache, pool, self.timeout).await?);
         }
         Ok(self.view.clone())
-    }
-}
-
-impl Connected for Transaction {
-    async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
-        Ok(&mut self.pooled)
-    }
-
-    /// Returns `None`, so that a transaction never reads from the cache: it must see its own
-    /// uncommitted writes, which are not cached.
-    async fn cache(&mut self) -> StoreResult<Option<CacheView>> {
-        Ok(None)
-    }
-}
-
-impl Transaction {
-    /// Begins a transaction on a connection.
-    pub(super) async fn begin(pooled: Pooled, cache: Option<Arc<Cache>>) -> StoreResult<Self> {
-        // Open already, so that a transaction whose beginning was cancelled is rolled back.
-        let mut transaction = Self { pooled, is_open: true, cache };
-        let (connection, limit) = transaction.pooled.parts();
-        let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
-        limit.apply(async { begin.await.map_err(failed) }).await?;
-        if let Some(cache) = &transaction.cache {
-            cache.changes().begin();
-        }
-        Ok(transaction)
-    }
-
-    /// Commits the transaction, and then returns the connection to its pool.
-    pub(super) async fn commit(mut self) -> StoreResult<()> {
-        self.pooled.commit = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
-        let (connection, limit) = self.pooled.parts();
-        limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
-        self.is_open = false;
-        self.pooled.commit = None;
-        Ok(())
-    }
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        if self.is_open && !self.pooled.limit.is_busy {
-            Manager::start_rollback(self.pooled.parts().0);
-        }
     }
 }

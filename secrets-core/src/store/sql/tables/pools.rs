@@ -1,16 +1,12 @@
 //! Connection pools of a store.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use sqlx::pool::Pool;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use super::super::super::cache::Cache;
-use super::pooled::{Pooled, Waits};
-use super::{Db, Follower, error};
-use crate::store::StoreResult;
+use super::pooled::Waits;
+use super::{Db, Follower, WriteQueue};
 
 /// Connection pools of a store: for reads, for writes, and reserved for health checks.
 pub(in super::super) struct Pools {
@@ -18,13 +14,8 @@ pub(in super::super) struct Pools {
     /// Connection for [`Store::read_audit_log`](crate::store::Store::read_audit_log).
     pub(in super::super) audit: Pool<Db>,
     pub(in super::super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
-    /// for writes, but at least one. [`Store::insert_audit_batch`] needs no permit,
-    /// only a connection.
-    ///
-    /// [`Store::begin`]: crate::store::Store::begin
-    /// [`Store::insert_audit_batch`]: crate::store::Store::insert_audit_batch
-    pub(super) turns: Arc<Semaphore>,
+    /// Queue of the transactions that wait for a connection of the pool for writes.
+    pub(in super::super) queue: Arc<WriteQueue>,
     /// Connections for health checks ([`Store::ping`](crate::store::Store::ping)), and for the
     /// queries of the [`Follower`], of which one runs at a time. They must not wait for the
     /// statements of requests.
@@ -32,7 +23,7 @@ pub(in super::super) struct Pools {
     /// Statistics of the waits for connections of these pools, in the same order.
     waits: [Waits; 4],
     /// Cache of records that readers have loaded through these pools; `None` if nothing is cached.
-    pub(super) cache: Option<Arc<Cache>>,
+    pub(in super::super) cache: Option<Arc<Cache>>,
     /// Source of the changes that other processes have made to cached records.
     pub(in super::super) follower: Follower,
 }
@@ -47,28 +38,14 @@ impl Pools {
     /// Creates pools from those for reads, for queries of the audit log, for writes and for health
     /// checks.
     pub(in super::super) fn new([readers, audit, writers, reserved]: [Pool<Db>; 4]) -> Self {
-        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
-        let turns = Arc::new(Semaphore::new(turns as usize));
+        let queue = Arc::new(WriteQueue::new(writers.options().get_max_connections()));
         let (waits, cache, follower) = Default::default();
-        Self { readers, audit, writers, turns, reserved, waits, cache, follower }
+        Self { readers, audit, writers, queue, reserved, waits, cache, follower }
     }
 
     /// Returns the pools with a cache for what readers load, and with the source of its changes.
     pub(in super::super) fn cached(self, cache: Option<Arc<Cache>>, follower: Follower) -> Self {
         Self { cache, follower, ..self }
-    }
-
-    /// Acquires a connection for a transaction whose SQL statements have this timeout, after the
-    /// transactions that began to wait before.
-    pub(in super::super) async fn writing_in_turn(
-        &self,
-        acquire: Duration,
-        limit: Duration,
-    ) -> StoreResult<Pooled> {
-        let turn = timeout(acquire, Arc::clone(&self.turns).acquire_owned());
-        let turn = turn.await.ok().and_then(Result::ok);
-        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
-        Pooled::acquire_in_turn(self.writing(), limit, turn).await
     }
 
     pub(super) fn reading(&self) -> (&Pool<Db>, &Waits) {
@@ -79,7 +56,7 @@ impl Pools {
         (&self.audit, &self.waits[1])
     }
 
-    pub(super) fn writing(&self) -> (&Pool<Db>, &Waits) {
+    pub(in super::super) fn writing(&self) -> (&Pool<Db>, &Waits) {
         (&self.writers, &self.waits[2])
     }
 

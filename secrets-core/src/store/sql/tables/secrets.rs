@@ -1,9 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::secret_writes::{INSERT, REPLACE, RowWrites};
+use super::super::replacement::{replacement, rows_of_replacement};
+use super::secret_writes::insertion;
 use super::{BATCH, Connected, Connection, Db, Row, Session, Transaction, bigint, failed};
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
@@ -69,7 +70,8 @@ impl<C: Connected> SecretReads for Session<C> {
 #[async_trait]
 impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        self.write_all(secrets, INSERT, StoreError::Duplicate).await?;
+        let insert = Writes { statement: insertion, rows: |secrets, _| secrets };
+        self.write_all(secrets, insert, StoreError::Duplicate).await?;
         let mut sizes = BTreeMap::new();
         for secret in secrets {
             *sizes.entry(secret.environment).or_default() += secret.size();
@@ -81,7 +83,8 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        self.write_all(secrets, REPLACE, StoreError::Stale).await
+        let replace = Writes { statement: replacement, rows: rows_of_replacement };
+        self.write_all(secrets, replace, StoreError::Stale).await
     }
 
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
@@ -172,13 +175,22 @@ struct StoredVersion {
     size: u64,
 }
 
+/// A statement, or several, that write rows for several secrets.
+#[derive(Clone, Copy)]
+struct Writes {
+    statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
+    /// Function that returns the number of rows that must be affected, from the numbers of secrets
+    /// and of their environments.
+    rows: fn(usize, usize) -> usize,
+}
+
 impl Session<Transaction> {
-    /// Runs SQL statements that write several secrets. Fails with `refusal`, and writes nothing, if
-    /// a statement does not write every row that it must write.
+    /// Writes several secrets. Fails with `refusal`, and writes nothing, if not every row is
+    /// written.
     async fn write_all(
         &mut self,
         secrets: &[SecretRecord],
-        writes: &[RowWrites],
+        writes: Writes,
         refusal: fn(Subject) -> StoreError,
     ) -> StoreResult<()> {
         let (connection, limit) = self.0.pooled().await?.parts();
@@ -243,17 +255,17 @@ fn stored_version(row: &Row<'_>) -> StoreResult<StoredVersion> {
 async fn write_each(
     connection: &mut Connection,
     secrets: &[SecretRecord],
-    writes: &[RowWrites],
+    writes: Writes,
     refusal: fn(Subject) -> StoreError,
 ) -> StoreResult<()> {
     for secrets in secrets.chunks(BATCH) {
-        for RowWrites { statement, is_one_each } in writes {
-            let mut statement = statement(secrets);
-            let statement = statement.build().persistent(secrets.len() == 1);
-            let written = statement.execute(&mut *connection).await.map_err(failed)?;
-            if *is_one_each && usize::try_from(written.rows_affected()) != Ok(secrets.len()) {
-                return Err(refusal(Subject::Secret));
-            }
+        let mut statement = (writes.statement)(secrets);
+        let statement = statement.build().persistent(secrets.len() == 1);
+        let written = statement.execute(&mut *connection).await.map_err(failed)?;
+        let environments: BTreeSet<_> = secrets.iter().map(|secret| secret.environment).collect();
+        let expected = (writes.rows)(secrets.len(), environments.len());
+        if usize::try_from(written.rows_affected()) != Ok(expected) {
+            return Err(refusal(Subject::Secret));
         }
     }
     Ok(())

@@ -1,0 +1,382 @@
+//! Transactions of an SQLite database, which can share a commit (group commit).
+//!
+//! SQLite has one writer at a time, and each commit waits for the disk. So a transaction that ends
+//! while others wait to begin is not committed alone: the next one begins inside it, as a savepoint,
+//! and so on. The last one commits the whole group. A transaction counts as committed when its
+//! group is committed; if that fails, all of its group fail.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sqlx::{SqlSafeStr as _, Sqlite};
+use sqlx_core::transaction::TransactionManager as _;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::super::cache::{Cache, CacheView};
+use super::super::error::{broken, unavailable};
+use super::tables::Pools;
+use super::tables::pooled::{Connected, Manager, Pooled};
+use super::tables::{Statement, failed};
+use crate::model::lock::lock;
+use crate::store::{StoreError, StoreResult};
+
+/// SQL statement that begins a transaction and takes the database's write lock immediately, so that
+/// no transaction fails later because it cannot get the lock.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// SQL statements of a transaction inside a group. They are not those of the driver, which does not
+/// know if a statement that was cancelled has run. A savepoint is not released: a later one with
+/// the same name hides it, and the commit ends all.
+const SAVEPOINT: &str = "SAVEPOINT in_group";
+const ROLL_BACK_TO: &str = "ROLLBACK TO in_group";
+
+/// Maximum number of transactions in a group.
+const MAX_MEMBERS: usize = 32;
+
+/// Maximum time that has passed since the first transaction of a group ended when another one joins.
+/// So a transaction waits for its commit at most for this time and for one other transaction.
+const MAX_WAIT: Duration = Duration::from_millis(5);
+
+/// Queue of the transactions that wait for the connection that writes.
+#[derive(Default)]
+pub(super) struct WriteQueue(Mutex<Waiting>);
+
+/// The waiters, in their order.
+#[derive(Default)]
+struct Waiting {
+    /// True while a transaction has the turn.
+    is_taken: bool,
+    /// Statements that go before all transactions.
+    urgent: VecDeque<Waiter>,
+    transactions: VecDeque<Waiter>,
+}
+
+struct Waiter {
+    /// True if the transaction does not join a group.
+    is_long: bool,
+    sender: oneshot::Sender<Handed>,
+}
+
+/// Right to use the connection that writes. Dropping it gives it to the next in the queue.
+pub(super) struct Turn(Option<Arc<WriteQueue>>);
+
+/// Object that a waiter receives.
+enum Handed {
+    /// The turn, without a connection.
+    Turn(Turn),
+    /// A connection with its turn, and perhaps with a group that the waiter can join.
+    Group(Transaction),
+}
+
+/// Kind of a wait for the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// A statement that goes before all transactions.
+    Urgent,
+    /// A transaction that can share its commit.
+    Short,
+    /// A transaction that shares no commit, because others would wait long for its end.
+    Long,
+}
+
+/// A transaction. If it is dropped without a commit, it is rolled back.
+pub(super) struct Transaction(Option<Group>);
+
+/// Transactions that share a commit, with the connection.
+struct Group {
+    pooled: Pooled,
+    queue: Arc<WriteQueue>,
+    cache: Option<Arc<Cache>>,
+    /// True while a transaction of the database may be open.
+    is_open: bool,
+    /// True while a savepoint may be open.
+    has_savepoint: bool,
+    /// Time at which the first transaction ended; `None` if none has ended.
+    ended_since: Option<Instant>,
+    /// Senders of the result of the commit, one for each transaction that has ended.
+    members: Vec<oneshot::Sender<StoreResult<()>>>,
+}
+
+impl Waiting {
+    /// Removes the next waiter from the queue. A group that `is_open` is joined only by short
+    /// transactions and by urgent statements.
+    fn next(&mut self, is_open: bool) -> Option<Waiter> {
+        let urgent = self.urgent.pop_front();
+        urgent.or_else(|| self.transactions.pop_front_if(|waiter| !(is_open && waiter.is_long)))
+    }
+}
+
+impl WriteQueue {
+    /// Creates the queue of a pool with this number of connections, which is 1.
+    pub(super) fn new(_: u32) -> Self {
+        Self::default()
+    }
+
+    /// Waits for the turn.
+    async fn wait(self: &Arc<Self>, wait: Wait) -> StoreResult<Handed> {
+        let receiver = {
+            let mut waiting = lock(&self.0);
+            if !mem::replace(&mut waiting.is_taken, true) {
+                return Ok(Handed::Turn(Turn(Some(Arc::clone(self)))));
+            }
+            let queue = match wait {
+                Wait::Urgent => &mut waiting.urgent,
+                Wait::Short | Wait::Long => &mut waiting.transactions,
+            };
+            queue.retain(|waiter| !waiter.sender.is_closed());
+            let (sender, receiver) = oneshot::channel();
+            queue.push_back(Waiter { is_long: wait == Wait::Long, sender });
+            receiver
+        };
+        receiver.await.map_err(|_| unavailable("the database is closed"))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(mut queue) = self.0.take() else { return };
+        loop {
+            let next = {
+                let mut waiting = lock(&queue.0);
+                let next = waiting.next(false);
+                waiting.is_taken = next.is_some();
+                next
+            };
+            let Some(next) = next else { return };
+            match next.sender.send(Handed::Turn(Self(Some(queue)))) {
+                // The waiter gave up.
+                Err(Handed::Turn(mut turn)) => match turn.0.take() {
+                    Some(returned) => queue = returned,
+                    None => return,
+                },
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Transaction {
+    /// True if no other transaction runs at the same time.
+    pub(super) const IS_EXCLUSIVE: bool = true;
+
+    /// Begins a transaction whose SQL statements have this timeout, after the transactions that
+    /// began to wait before. A transaction that is not long can share a commit with others.
+    pub(super) async fn begin(
+        pools: &Pools,
+        acquire: Duration,
+        limit: Duration,
+        is_long: bool,
+    ) -> StoreResult<Self> {
+        let wait = if is_long { Wait::Long } else { Wait::Short };
+        let mut transaction = Self::wait(pools, wait, acquire, limit).await?;
+        transaction.group()?.begin().await?;
+        Ok(transaction)
+    }
+
+    /// Runs one SQL statement and commits it. Does not wait for transactions that have not begun.
+    pub(super) async fn run_alone(
+        pools: &Pools,
+        acquire: Duration,
+        limit: Duration,
+        statement: Statement<'_>,
+    ) -> StoreResult<()> {
+        let mut transaction = Self::wait(pools, Wait::Urgent, acquire, limit).await?;
+        let group = transaction.group()?;
+        let (connection, limit) = group.pooled.parts();
+        limit.apply(async { statement.execute(connection).await.map_err(failed) }).await?;
+        if group.is_open { transaction.finish(Group::commit).await } else { Ok(()) }
+    }
+
+    /// Waits for the turn, and acquires the connection. The transaction is not begun yet.
+    async fn wait(
+        pools: &Pools,
+        wait: Wait,
+        acquire: Duration,
+        limit: Duration,
+    ) -> StoreResult<Self> {
+        let handed = timeout(acquire, pools.queue.wait(wait)).await;
+        match handed.map_err(|_| unavailable("too many writes are waiting"))?? {
+            Handed::Group(mut transaction) => {
+                let (_, statements) = transaction.group()?.pooled.parts();
+                (statements.timeout, statements.has_failed) = (limit, false);
+                Ok(transaction)
+            }
+            Handed::Turn(turn) => Ok(Self(Some(Group {
+                pooled: Pooled::acquire_in_turn(pools.writing(), limit, turn).await?,
+                queue: Arc::clone(&pools.queue),
+                cache: pools.cache.clone(),
+                is_open: false,
+                has_savepoint: false,
+                ended_since: None,
+                members: Vec::new(),
+            }))),
+        }
+    }
+
+    /// Commits the transaction, perhaps together with the next ones. Fails, and rolls it back, if a
+    /// statement has failed.
+    pub(super) async fn commit(mut self) -> StoreResult<()> {
+        self.group()?.pooled.check()?;
+        self.finish(Group::end).await
+    }
+
+    /// Ends the transaction with `end` and waits for the result of the commit. It runs in a task,
+    /// so that other transactions of the group do not depend on this caller.
+    async fn finish<F: Future<Output = ()> + Send + 'static>(
+        mut self,
+        end: fn(Group) -> F,
+    ) -> StoreResult<()> {
+        let mut group = self.0.take().ok_or_else(ended)?;
+        let (sender, receiver) = oneshot::channel();
+        group.members.push(sender);
+        tokio::spawn(end(group));
+        receiver.await.unwrap_or_else(|_| Err(unavailable("the commit was interrupted")))
+    }
+
+    fn group(&mut self) -> StoreResult<&mut Group> {
+        self.0.as_mut().ok_or_else(ended)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // Without a runtime, the connection is closed.
+        if let (Some(group), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(group.roll_back());
+        }
+    }
+}
+
+impl Connected for Transaction {
+    async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
+        Ok(&mut self.group()?.pooled)
+    }
+
+    /// Returns a view without the records that the transaction has changed.
+    async fn cache(&mut self) -> StoreResult<Option<CacheView>> {
+        Ok(self.group()?.cache.as_ref().map(Cache::view_in_transaction))
+    }
+}
+
+impl Group {
+    /// Begins the first transaction of the group, or the next one as a savepoint.
+    async fn begin(&mut self) -> StoreResult<()> {
+        if self.is_open {
+            self.has_savepoint = true;
+            return self.run(SAVEPOINT).await;
+        }
+        self.is_open = true;
+        let (connection, limit) = self.pooled.parts();
+        let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
+        limit.apply(async { begin.await.map_err(failed) }).await?;
+        if let Some(cache) = &self.cache {
+            cache.changes().begin();
+        }
+        Ok(())
+    }
+
+    /// Ends a transaction: leaves the commit to the next one, or commits.
+    async fn end(mut self) {
+        self.has_savepoint = false;
+        let waited = self.ended_since.get_or_insert_with(Instant::now).elapsed();
+        if waited < MAX_WAIT && self.members.len() < MAX_MEMBERS {
+            match self.hand_over() {
+                Some(group) => self = group,
+                None => return,
+            }
+        }
+        self.commit().await;
+    }
+
+    /// Commits the group and reports the result to its members.
+    async fn commit(mut self) {
+        let running = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
+        self.pooled.set_commit(running);
+        let (connection, limit) = self.pooled.parts();
+        let committed = async { Manager::commit(connection).await.map_err(failed) };
+        match limit.apply(committed).await {
+            Ok(()) => {
+                self.pooled.set_commit(None);
+                for member in self.members.drain(..) {
+                    member.send(Ok(())).ok();
+                }
+                self.release();
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Rolls back the transaction that has not ended, and commits the ones before it.
+    async fn roll_back(mut self) {
+        if mem::take(&mut self.has_savepoint)
+            && let Err(error) = self.run(ROLL_BACK_TO).await
+        {
+            // SQLite has rolled back everything by itself, for example because the disk is full.
+            return self.fail(&error);
+        }
+        if !self.members.is_empty() {
+            return self.commit().await;
+        }
+        if self.is_open {
+            let (connection, limit) = self.pooled.parts();
+            let rolled_back = async { Manager::rollback(connection).await.map_err(failed) };
+            if limit.apply(rolled_back).await.is_ok() {
+                self.release();
+            }
+        }
+    }
+
+    /// Reports an error to all members. The connection is rolled back and returned, or closed if
+    /// its state is unknown.
+    fn fail(mut self, error: &StoreError) {
+        self.pooled.start_rollback();
+        for member in self.members.drain(..) {
+            let copy = match error {
+                StoreError::Corrupt(cause) => broken(cause.to_string()),
+                StoreError::Unavailable(cause) => unavailable(cause.to_string()),
+                other => broken(other.to_string()),
+            };
+            member.send(Err(copy)).ok();
+        }
+    }
+
+    /// Gives the connection, on which no transaction is open any more, to the next waiter or back
+    /// to the pool.
+    fn release(mut self) {
+        (self.is_open, self.ended_since) = (false, None);
+        drop(self.hand_over());
+    }
+
+    /// Gives the group to the next waiter. Returns it if there is none that can join it.
+    fn hand_over(self) -> Option<Self> {
+        let queue = Arc::clone(&self.queue);
+        let mut group = self;
+        loop {
+            let next = lock(&queue.0).next(group.is_open);
+            let Some(next) = next else { return Some(group) };
+            match next.sender.send(Handed::Group(Transaction(Some(group)))) {
+                // The waiter gave up.
+                Err(Handed::Group(mut transaction)) => group = transaction.0.take()?,
+                _ => return None,
+            }
+        }
+    }
+
+    async fn run(&mut self, statement: &'static str) -> StoreResult<()> {
+        let (connection, limit) = self.pooled.parts();
+        let statement = sqlx::query::<Sqlite>(statement).execute(connection);
+        limit.apply(async { statement.await.map_err(failed) }).await.map(drop)
+    }
+}
+
+fn ended() -> StoreError {
+    broken("the transaction has ended")
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;
