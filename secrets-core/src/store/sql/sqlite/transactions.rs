@@ -69,7 +69,7 @@ enum Handed {
     /// The turn, without a connection.
     Turn(Turn),
     /// A connection with its turn, and perhaps with a group that the waiter can join.
-    Group(Transaction),
+    Group(Box<Transaction>),
 }
 
 /// Kind of a wait for the turn.
@@ -203,7 +203,7 @@ impl Transaction {
             Handed::Group(mut transaction) => {
                 let (_, statements) = transaction.group()?.pooled.parts();
                 (statements.timeout, statements.has_failed) = (limit, false);
-                Ok(transaction)
+                Ok(*transaction)
             }
             Handed::Turn(turn) => Ok(Self(Some(Group {
                 pooled: Pooled::acquire_in_turn(pools.writing(), limit, turn).await?,
@@ -358,7 +358,7 @@ impl Group {
         loop {
             let next = lock(&queue.0).next(group.is_open);
             let Some(next) = next else { return Some(group) };
-            match next.sender.send(Handed::Group(Transaction(Some(group)))) {
+            match next.sender.send(Handed::Group(Box::new(Transaction(Some(group))))) {
                 // The waiter gave up.
                 Err(Handed::Group(mut transaction)) => group = transaction.0.take()?,
                 _ => return None,
