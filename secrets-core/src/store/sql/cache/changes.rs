@@ -88,12 +88,13 @@ impl Changes {
     }
 
     /// Discards the changes of an earlier transaction that was rolled back. Must be called when a
-    /// transaction begins.
+    /// transaction of the database begins, and not when another one joins its group.
     pub(in crate::store::sql) fn begin(&self) {
         lock(&self.pending).clear();
     }
 
-    /// True if the open transaction has changed a record whose ID has one of these change counters.
+    /// True if the open transaction, or one before it in its group, has changed a record whose ID has
+    /// one of these change counters.
     pub(super) fn are_pending(&self, stripes: &[Stripe]) -> bool {
         let pending = lock(&self.pending);
         stripes.iter().any(|stripe| pending.contains(stripe))

@@ -97,7 +97,7 @@ pub(super) struct CacheView {
     /// Number of the update of the [`Changes`] on which the view is based.
     update: u64,
     /// True if the view is that of the only transaction that writes. It has no records that this
-    /// transaction has changed, and stores none, because they may not be committed yet.
+    /// transaction or its group has changed, and stores none, because they may not be committed yet.
     is_in_transaction: bool,
 }
 

@@ -37,8 +37,8 @@ const ROLL_BACK_TO: &str = "ROLLBACK TO in_group";
 /// Maximum number of transactions in a group.
 const MAX_MEMBERS: usize = 32;
 
-/// Maximum time that has passed since the first transaction of a group ended when another one joins.
-/// So a transaction waits for its commit at most for this time and for one other transaction.
+/// Time after the end of the first transaction of a group during which another one can join. So a
+/// commit waits at most for this time and for the end of one other short transaction.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// Queue of the transactions that wait for the connection that writes.
@@ -93,7 +93,9 @@ struct Group {
     cache: Option<Arc<Cache>>,
     /// True while a transaction of the database may be open.
     is_open: bool,
-    /// True while a savepoint may be open.
+    /// True if the first transaction is long. It then shares no commit.
+    is_long: bool,
+    /// True while the savepoint of a transaction that has not ended is open.
     has_savepoint: bool,
     /// Time at which the first transaction ended; `None` if none has ended.
     ended_since: Option<Instant>,
@@ -173,7 +175,7 @@ impl Transaction {
     ) -> StoreResult<Self> {
         let wait = if is_long { Wait::Long } else { Wait::Short };
         let mut transaction = Self::wait(pools, wait, acquire, limit).await?;
-        transaction.group()?.begin().await?;
+        transaction.group()?.begin(is_long).await?;
         Ok(transaction)
     }
 
@@ -210,6 +212,7 @@ impl Transaction {
                 queue: Arc::clone(&pools.queue),
                 cache: pools.cache.clone(),
                 is_open: false,
+                is_long: false,
                 has_savepoint: false,
                 ended_since: None,
                 members: Vec::new(),
@@ -264,12 +267,15 @@ impl Connected for Transaction {
 
 impl Group {
     /// Begins the first transaction of the group, or the next one as a savepoint.
-    async fn begin(&mut self) -> StoreResult<()> {
+    async fn begin(&mut self, is_long: bool) -> StoreResult<()> {
         if self.is_open {
+            // If this fails or is cancelled, there is nothing to undo, and `ROLLBACK TO` would find
+            // the savepoint of another transaction.
+            self.run(SAVEPOINT).await?;
             self.has_savepoint = true;
-            return self.run(SAVEPOINT).await;
+            return Ok(());
         }
-        self.is_open = true;
+        (self.is_open, self.is_long) = (true, is_long);
         let (connection, limit) = self.pooled.parts();
         let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
         limit.apply(async { begin.await.map_err(failed) }).await?;
@@ -283,7 +289,7 @@ impl Group {
     async fn end(mut self) {
         self.has_savepoint = false;
         let waited = self.ended_since.get_or_insert_with(Instant::now).elapsed();
-        if waited < MAX_WAIT && self.members.len() < MAX_MEMBERS {
+        if !self.is_long && waited < MAX_WAIT && self.members.len() < MAX_MEMBERS {
             match self.hand_over() {
                 Some(group) => self = group,
                 None => return,
@@ -297,6 +303,10 @@ impl Group {
         let running = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
         self.pooled.set_commit(running);
         let (connection, limit) = self.pooled.parts();
+        if Manager::get_transaction_depth(connection) != 1 {
+            // The driver would report a success.
+            return self.fail(&unavailable("the transaction was rolled back"));
+        }
         let committed = async { Manager::commit(connection).await.map_err(failed) };
         match limit.apply(committed).await {
             Ok(()) => {
@@ -315,7 +325,8 @@ impl Group {
         if mem::take(&mut self.has_savepoint)
             && let Err(error) = self.run(ROLL_BACK_TO).await
         {
-            // SQLite has rolled back everything by itself, for example because the disk is full.
+            // Either SQLite does not answer, or it has rolled back everything by itself, for example
+            // because the disk is full.
             return self.fail(&error);
         }
         if !self.members.is_empty() {

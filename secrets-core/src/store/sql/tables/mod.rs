@@ -318,6 +318,23 @@ impl Session<Transaction> {
     }
 }
 
+/// Begins a savepoint inside a transaction. It is made with SQL, because the driver's savepoint can
+/// end the whole transaction if it is cancelled.
+async fn begin_savepoint(connection: &mut Connection) -> StoreResult<()> {
+    sqlx::query("SAVEPOINT rows_of_call").execute(connection).await.map_err(failed).map(drop)
+}
+
+/// Ends a savepoint: keeps the writes since its beginning if the result is `Ok`, or undoes them.
+/// Returns the result.
+async fn end_savepoint(connection: &mut Connection, result: StoreResult<()>) -> StoreResult<()> {
+    let statement = match result {
+        Ok(()) => "RELEASE SAVEPOINT rows_of_call",
+        Err(_) => "ROLLBACK TO SAVEPOINT rows_of_call",
+    };
+    sqlx::query(statement).execute(connection).await.map_err(failed)?;
+    result
+}
+
 /// Converts a number to the 64-bit signed integer type of both databases.
 fn bigint(number: u64) -> StoreResult<i64> {
     i64::try_from(number).map_err(|cause| StoreError::Corrupt(cause.into()))

@@ -160,7 +160,7 @@ impl Pooled {
     /// Fails if an SQL statement of the transaction has failed. Such a transaction cannot be
     /// committed, because the database may have rolled it back.
     pub(in super::super) fn check(&self) -> StoreResult<()> {
-        if self.limit.has_failed {
+        if self.limit.has_failed || self.limit.is_busy {
             return Err(error::broken("a statement of the transaction has failed"));
         }
         Ok(())
@@ -181,7 +181,8 @@ impl StatementLimit {
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,
     ) -> StoreResult<T> {
-        self.is_busy = true;
+        // A statement that did not end counts as failed.
+        self.has_failed |= mem::replace(&mut self.is_busy, true);
         let call = self.answers.begin();
         let limit = self.timeout.saturating_sub(self.waited).max(self.timeout / 2);
         let result = timeout(limit, statement).await.map_err(|_| error::unavailable(NO_ANSWER))?;

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use sqlx::{Connection as _, QueryBuilder};
+use sqlx::QueryBuilder;
 
 use super::{
-    BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, due, environments, failed,
-    projects, rotation_writes,
+    BATCH, Connected, Db, Row, Session, Transaction, attempts, begin_savepoint, bigint, due,
+    end_savepoint, environments, failed, projects, rotation_writes,
 };
 use crate::crypto::{ProjectKeyRecord, Sealed};
 use crate::model::rotations::{
@@ -159,25 +159,29 @@ impl RotationWrites for Session<Transaction> {
         let insertion = rotation_writes::insertion(rotation)?;
         let (connection, limit) = self.0.pooled().await?.parts();
         let insertions = async {
-            let mut savepoint = connection.begin().await.map_err(failed)?;
-            let inserted = insertion.execute(&mut *savepoint).await.map_err(failed)?;
-            if inserted.rows_affected() == 0 {
-                return Err(StoreError::Duplicate(Subject::Rotation));
-            }
-            for key in keys.iter().collect::<BTreeSet<_>>() {
-                let reservation = sqlx::query(
-                    "INSERT INTO rotation_keys (environment_id, key, rotation_id)
-                     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-                )
-                .bind(rotation.environment.uuid())
-                .bind(key.as_str())
-                .bind(rotation.id.uuid());
-                let reserved = reservation.execute(&mut *savepoint).await.map_err(failed)?;
-                if reserved.rows_affected() == 0 {
-                    return Err(StoreError::Duplicate(Subject::Secret));
+            begin_savepoint(connection).await?;
+            let inserted = async {
+                let inserted = insertion.execute(&mut *connection).await.map_err(failed)?;
+                if inserted.rows_affected() == 0 {
+                    return Err(StoreError::Duplicate(Subject::Rotation));
                 }
-            }
-            savepoint.commit().await.map_err(failed)
+                for key in keys.iter().collect::<BTreeSet<_>>() {
+                    let reservation = sqlx::query(
+                        "INSERT INTO rotation_keys (environment_id, key, rotation_id)
+                         VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                    )
+                    .bind(rotation.environment.uuid())
+                    .bind(key.as_str())
+                    .bind(rotation.id.uuid());
+                    let reserved = reservation.execute(&mut *connection).await.map_err(failed)?;
+                    if reserved.rows_affected() == 0 {
+                        return Err(StoreError::Duplicate(Subject::Secret));
+                    }
+                }
+                Ok(())
+            };
+            let inserted = inserted.await;
+            end_savepoint(connection, inserted).await
         };
         limit.apply(insertions).await
     }

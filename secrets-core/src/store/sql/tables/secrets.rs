@@ -1,11 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use sqlx::{Connection as _, QueryBuilder};
+use sqlx::QueryBuilder;
 
 use super::super::replacement::{replacement, rows_of_replacement};
 use super::secret_writes::insertion;
-use super::{BATCH, Connected, Connection, Db, Row, Session, Transaction, bigint, failed};
+use super::{
+    BATCH, Connected, Connection, Db, Row, Session, Transaction, begin_savepoint, bigint,
+    end_savepoint, failed,
+};
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
@@ -199,9 +202,9 @@ impl Session<Transaction> {
         }
         // A savepoint: if a later row is refused, the earlier rows are rolled back.
         let all = async {
-            let mut savepoint = connection.begin().await.map_err(failed)?;
-            write_each(&mut savepoint, secrets, writes, refusal).await?;
-            savepoint.commit().await.map_err(failed)
+            begin_savepoint(connection).await?;
+            let written = write_each(connection, secrets, writes, refusal).await;
+            end_savepoint(connection, written).await
         };
         limit.apply(all).await
     }

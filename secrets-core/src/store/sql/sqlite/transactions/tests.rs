@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use futures_util::poll;
 use tempfile::TempDir;
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::super::tables::SqlStore;
 use super::*;
@@ -160,6 +161,35 @@ async fn a_cancelled_statement_is_rolled_back_without_its_group() {
     let tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'cancelled'";
     let tables = sqlx::query_scalar::<_, i64>(tables).fetch_one(&test.store.pools().readers).await;
     assert_eq!(tables.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_during_a_write_of_several_rows_fails_no_other() {
+    let test = Test::open().await;
+    let world = World::build(&*test.store).await;
+    let secrets = ["ONE", "TWO", "THREE"].map(|key| secret(&world.staging, key));
+    for polls in 0..12 {
+        let mut first = test.begin().await;
+        let second = test.queue(false).await;
+        test.insert(&mut first, polls).await;
+        let first = tokio::spawn(first.commit());
+        let mut second = second.await.unwrap();
+
+        let mut writing = second.insert_secrets(&secrets);
+        for _ in 0..polls {
+            if poll!(&mut writing).is_ready() {
+                break;
+            }
+            sleep(Duration::from_micros(200)).await;
+        }
+        drop(writing);
+        drop(second);
+
+        first.await.unwrap().unwrap();
+    }
+    assert_eq!(test.committed().await, (0..12).collect::<Vec<_>>());
+    let mut reads = test.store.read().await.unwrap();
+    assert_eq!(reads.count_secrets(world.staging.id).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -325,7 +355,7 @@ async fn many_transactions_share_commits_in_bounded_groups() {
 
 /// Transactions that are committed, rolled back or cancelled at any point, beside each other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_confirmed_transaction_is_stored_and_every_other_one_is_not() {
+async fn every_confirmed_transaction_is_stored_and_none_that_was_rolled_back() {
     let test = Arc::new(Test::open().await);
     let tasks = (0..test.users.len()).map(|number| {
         let test = Arc::clone(&test);
