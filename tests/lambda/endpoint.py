@@ -7,6 +7,7 @@ with the test. The function `rotate` is the real function. The other functions, 
 respond wrongly as their names describe.
 """
 
+import io
 import json
 import os
 import sys
@@ -122,13 +123,28 @@ class Endpoint(BaseHTTPRequestHandler):
         pass
 
 
+class WholeLines(io.TextIOBase):
+    """Output stream to the standard error. Writes each line at once, so that the lines
+    of functions that run at the same time do not mix."""
+
+    def __init__(self):
+        self.thread = threading.local()
+
+    def write(self, text: str) -> int:
+        unfinished = getattr(self.thread, "line", "") + text
+        lines, end, self.thread.line = unfinished.rpartition("\n")
+        if end:
+            os.write(2, (lines + end).encode())
+        return len(text)
+
+
 def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     # Prints the address before any log line of the function.
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
-    sys.stdout = sys.stderr
+    sys.stdout = WholeLines()
     sys.stdin.read()
     os._exit(0)
 
