@@ -3,7 +3,8 @@
 //!
 //! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
 //! authorizes the caller, locks the rows, and authorizes the caller again from the data stored at
-//! that time. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked. The
+//! that time. In an exclusive transaction, [`locked_environment`](Context::locked_environment) does it
+//! once, because nothing changes meanwhile. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked. The
 //! exceptions are `view_of_keys`, whose callers lock the rows that they write, and
 //! `rotation_environment`, for work of the service itself.
 
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::lock::{LockedRow, lock};
+use super::lock::{LockedRow, authorize_each, lock};
 use super::memberships::{audited_teams, default_team, managed_teams, personal_team};
 use super::operator::is_operator;
 use super::permission::{
@@ -335,7 +336,7 @@ impl<A: Access> Context<'_, A> {
 
     /// Resolves an environment and authorizes the caller, without a lock. Does not check the
     /// inheritance chain.
-    async fn resolve(
+    pub(super) async fn resolve(
         &mut self,
         path: &EnvironmentPath,
         permission: Permission,
@@ -388,19 +389,4 @@ impl<A: Access> Context<'_, A> {
         let (may_read, may_write, may_grant) = (true, true, false);
         Ok(EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key })
     }
-}
-
-/// Authorizes the caller in each of the given environments and returns their scopes.
-async fn authorize_each(
-    cx: &mut Context<'_, Write>,
-    project: &ProjectRef,
-    environments: &BTreeSet<EnvironmentId>,
-    wanted: Permission,
-) -> Result<Vec<EnvironmentScope>> {
-    let mut scopes = Vec::with_capacity(environments.len());
-    for environment in environments {
-        let path = EnvironmentPath::new(project.clone(), *environment);
-        scopes.push(cx.resolve(&path, wanted, Selection::None).await?.0.scope);
-    }
-    Ok(scopes)
 }

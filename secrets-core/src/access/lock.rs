@@ -1,8 +1,13 @@
 //! Locks of the rows that a change writes.
 
+use std::collections::BTreeSet;
+
 use super::scope::EnvironmentScope;
 use crate::engine::{Context, Lock, Write};
-use crate::model::{Quota, Result, Subject};
+use crate::model::{
+    EnvironmentId, EnvironmentPath, Permission, ProjectRef, Quota, Result, Subject,
+};
+use crate::store::Selection;
 
 /// Rows that a change of an environment can lock. A change must lock every row that it writes, so
 /// that it does not wait for another transaction after the caller was authorized.
@@ -53,4 +58,19 @@ impl LockedRow {
 /// resource.
 pub(super) async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
     cx.lock(row).await.map_err(|error| error.or_not_found(subject))
+}
+
+/// Authorizes the caller in each of the given environments and returns their scopes.
+pub(super) async fn authorize_each(
+    cx: &mut Context<'_, Write>,
+    project: &ProjectRef,
+    environments: &BTreeSet<EnvironmentId>,
+    wanted: Permission,
+) -> Result<Vec<EnvironmentScope>> {
+    let mut scopes = Vec::with_capacity(environments.len());
+    for environment in environments {
+        let path = EnvironmentPath::new(project.clone(), *environment);
+        scopes.push(cx.resolve(&path, wanted, Selection::None).await?.0.scope);
+    }
+    Ok(scopes)
 }

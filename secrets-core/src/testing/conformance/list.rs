@@ -25,6 +25,7 @@ macro_rules! store_conformance {
             a_reader_sees_what_was_committed_before_each_call
             a_transaction_sees_what_was_committed_before_it
             a_transaction_may_do_nothing
+            no_transaction_begins_beside_an_exclusive_one
             a_dropped_transaction_lets_the_next_begin
             a_cancelled_begin_blocks_no_transaction
             a_cancelled_call_leaves_the_store_usable

@@ -111,6 +111,25 @@ pub async fn a_commit_makes_all_changes_visible(store: &dyn Store) {
     );
 }
 
+/// While an exclusive transaction is open, no other one begins.
+pub async fn no_transaction_begins_beside_an_exclusive_one(store: &dyn Store) {
+    let mut first = begin(store).await;
+    if !first.is_exclusive() {
+        return;
+    }
+    let alice = user("alice");
+    let mut second = store.begin();
+    for _ in 0..20 {
+        // The answer of the store takes as long as the beginning of a transaction.
+        first.user(alice.id).await.unwrap();
+        assert!(second.as_mut().now_or_never().is_none());
+    }
+    first.insert_user(&alice).await.unwrap();
+    first.commit().await.unwrap();
+
+    assert_eq!(second.await.unwrap().user(alice.id).await.unwrap(), Some(alice));
+}
+
 /// A reader also sees changes that are committed after the reader was opened.
 pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store) {
     let alice = user("alice");

@@ -6,22 +6,29 @@ use super::Db;
 use super::tables::secret_writes::{REPLACE, RESIZE, RETAIN, push_next};
 use crate::store::SecretRecord;
 
+/// Limits the table `next` to the secrets that were replaced. The current version of another secret
+/// may have been replaced by a transaction that was committed while this statement waited for it.
+const ONLY_REPLACED: &str =
+    "WITH next AS (SELECT next.* FROM next JOIN replaced ON replaced.id = next.id)";
+
 /// Builds one statement, whose parts all see the secrets as they were before it. It returns one row
 /// for each secret that was replaced and whose previous version was stored.
 pub(super) fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH ");
     push_next(&mut statement, secrets);
-    statement
-        .push(", retained AS (")
-        .push(RETAIN)
-        .push(" RETURNING secret_id), resized AS (")
-        .push(RESIZE)
-        .push("), replaced AS (")
-        .push(REPLACE)
-        .push(
-            " RETURNING secrets.id)
-             SELECT 1 FROM retained JOIN replaced ON replaced.id = retained.secret_id",
-        );
+    for part in [
+        ", replaced AS (",
+        REPLACE,
+        " RETURNING secrets.id), retained AS (",
+        ONLY_REPLACED,
+        RETAIN,
+        " RETURNING secret_id), resized AS (",
+        ONLY_REPLACED,
+        RESIZE,
+        ") SELECT 1 FROM retained",
+    ] {
+        statement.push(part);
+    }
     statement
 }
 

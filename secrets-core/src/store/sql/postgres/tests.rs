@@ -7,7 +7,7 @@ use super::tables::resolve;
 use super::*;
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectRef};
 use crate::store::{AuditFilter, EnvironmentRecord, Reads, Selection, Store, StoreError};
-use crate::testing::fixtures::{World, at, environment, secret};
+use crate::testing::fixtures::{World, at, environment, next_version, secret};
 use crate::testing::patient;
 use crate::testing::postgres::TestDatabase;
 
@@ -188,6 +188,40 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     };
     let found = tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
     assert_eq!(found, Some(world.team));
+}
+
+#[tokio::test]
+async fn a_replacement_that_comes_second_changes_no_size() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(open(&database.url(), StoreOptions::default()).await.unwrap());
+    let world = World::build(store.as_ref()).await;
+    let held = secret(&world.staging, "KEY");
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&[held.clone()]).await.unwrap();
+    tx.commit().await.unwrap();
+    let next = next_version(&held);
+    let mut first = store.begin().await.unwrap();
+    first.replace_secrets(&[next.clone()]).await.unwrap();
+
+    let (other, replacement) = (Arc::clone(&store), next.clone());
+    let second = tokio::spawn(async move {
+        let mut second = other.begin().await.unwrap();
+        let replaced = second.replace_secrets(&[replacement]).await;
+        second.commit().await.unwrap();
+        replaced
+    });
+    let mut observer = PgConnection::connect(&database.url()).await.unwrap();
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut observer).await.unwrap() == 0 {}
+    first.commit().await.unwrap();
+
+    let replaced = second.await.unwrap();
+    assert!(matches!(replaced, Err(StoreError::Stale(_))), "{replaced:?}");
+    let mut reads = store.read().await.unwrap();
+    let counters = reads.environment_counters(world.staging.id).await.unwrap();
+    let expected = (next.size() as u64, held.sealed.as_bytes().len() as u64);
+    assert_eq!((counters.size, counters.history_size), expected);
 }
 
 #[tokio::test]

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::SqlSafeStr as _;
-use sqlx_core::transaction::TransactionManager as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::super::cache::{Cache, CacheView};
 use super::super::error::unavailable;
-use super::tables::pooled::{Connected, Manager, Pooled};
+use super::tables::pooled::{Connected, Pooled};
 use super::tables::{Pools, Statement, failed};
 use crate::store::StoreResult;
 
@@ -68,12 +66,7 @@ impl Transaction {
         let pooled = WriteQueue::acquire(pools, acquire, limit).await?;
         // Open already, so that a transaction whose beginning was cancelled is rolled back.
         let mut transaction = Self { pooled, is_open: true, cache: pools.cache.clone() };
-        let (connection, limit) = transaction.pooled.parts();
-        let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
-        limit.apply(async { begin.await.map_err(failed) }).await?;
-        if let Some(cache) = &transaction.cache {
-            cache.changes().begin();
-        }
+        transaction.pooled.begin(BEGIN, transaction.cache.as_ref()).await?;
         Ok(transaction)
     }
 
@@ -94,12 +87,8 @@ impl Transaction {
     /// back, if a statement has failed: the server would also roll it back, but report no error.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.pooled.check()?;
-        let running = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
-        self.pooled.set_commit(running);
-        let (connection, limit) = self.pooled.parts();
-        limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
+        self.pooled.commit(self.cache.as_ref()).await?;
         self.is_open = false;
-        self.pooled.set_commit(None);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sqlx::{SqlSafeStr as _, Sqlite};
+use sqlx::Sqlite;
 use sqlx_core::transaction::TransactionManager as _;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -276,13 +276,7 @@ impl Group {
             return Ok(());
         }
         (self.is_open, self.is_long) = (true, is_long);
-        let (connection, limit) = self.pooled.parts();
-        let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
-        limit.apply(async { begin.await.map_err(failed) }).await?;
-        if let Some(cache) = &self.cache {
-            cache.changes().begin();
-        }
-        Ok(())
+        self.pooled.begin(BEGIN, self.cache.as_ref()).await
     }
 
     /// Ends a transaction: leaves the commit to the next one, or commits.
@@ -300,17 +294,8 @@ impl Group {
 
     /// Commits the group and reports the result to its members.
     async fn commit(mut self) {
-        let running = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
-        self.pooled.set_commit(running);
-        let (connection, limit) = self.pooled.parts();
-        if Manager::get_transaction_depth(connection) != 1 {
-            // The driver would report a success.
-            return self.fail(&unavailable("the transaction was rolled back"));
-        }
-        let committed = async { Manager::commit(connection).await.map_err(failed) };
-        match limit.apply(committed).await {
+        match self.pooled.commit(self.cache.as_ref()).await {
             Ok(()) => {
-                self.pooled.set_commit(None);
                 for member in self.members.drain(..) {
                     member.send(Ok(())).ok();
                 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::pool::{Pool, PoolConnection};
-use sqlx::{Connection as _, Database};
+use sqlx::{Connection as _, Database, SqlSafeStr as _};
 use sqlx_core::transaction::TransactionManager as _;
 use tokio::time::timeout;
 
-use super::super::super::cache::{CacheView, RunningCommit};
+use super::super::super::cache::{Cache, CacheView, RunningCommit};
 use super::answers::Answers;
 use super::{Connection, Db, NO_ANSWER, Pools, Turn, error, failed};
 use crate::store::{StoreError, StoreResult};
@@ -152,9 +152,33 @@ impl Pooled {
         (connection, &mut self.limit)
     }
 
-    /// Sets the commit that is about to be started on this connection, or `None` when it has ended.
-    pub(in super::super) fn set_commit(&mut self, commit: Option<RunningCommit>) {
-        self.commit = commit;
+    /// Begins a transaction of the database with this SQL statement. The cache then learns of its
+    /// changes.
+    pub(in super::super) async fn begin(
+        &mut self,
+        statement: &'static str,
+        cache: Option<&Arc<Cache>>,
+    ) -> StoreResult<()> {
+        let (connection, limit) = self.parts();
+        let begin = Manager::begin(connection, Some(statement.into_sql_str()));
+        limit.apply(async { begin.await.map_err(failed) }).await?;
+        if let Some(cache) = cache {
+            cache.changes().begin();
+        }
+        Ok(())
+    }
+
+    /// Commits the transaction of the database.
+    pub(in super::super) async fn commit(&mut self, cache: Option<&Arc<Cache>>) -> StoreResult<()> {
+        self.commit = cache.map(|cache| cache.changes().begin_commit());
+        let (connection, limit) = self.parts();
+        if Manager::get_transaction_depth(connection) != 1 {
+            // The driver would report a success.
+            return Err(error::unavailable("the transaction was rolled back"));
+        }
+        limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
+        self.commit = None;
+        Ok(())
     }
 
     /// Fails if an SQL statement of the transaction has failed. Such a transaction cannot be
