@@ -1,3 +1,4 @@
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use sqlx::Row;
@@ -197,11 +198,11 @@ async fn a_replacement_that_comes_second_changes_no_size() {
     let world = World::build(store.as_ref()).await;
     let held = secret(&world.staging, "KEY");
     let mut tx = store.begin().await.unwrap();
-    tx.insert_secrets(&[held.clone()]).await.unwrap();
+    tx.insert_secrets(from_ref(&held)).await.unwrap();
     tx.commit().await.unwrap();
     let next = next_version(&held);
     let mut first = store.begin().await.unwrap();
-    first.replace_secrets(&[next.clone()]).await.unwrap();
+    first.replace_secrets(from_ref(&next)).await.unwrap();
 
     let (other, replacement) = (Arc::clone(&store), next.clone());
     let second = tokio::spawn(async move {
