@@ -2,12 +2,14 @@
 //!
 //! HTTP/1.1 only. Every wait for a client has a timeout: for the TLS handshake, for the head of a
 //! request, for the next request, and for the client to read its response. The timeout for the
-//! *body* of a request is not set here, but by the code that reads the body.
+//! *body* of a request is not set here, but by the code that reads the body. The rest of a body that
+//! is not read is received and discarded, for a short time.
 
 mod connection;
 mod connection_limiter;
 mod guarded;
 mod head_timer;
+mod request_body;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use hyper::{Request, Response};
 use hyper_util::server::graceful::GracefulShutdown;
 use secrets_core::engine::RefusalCounters;
@@ -33,6 +35,7 @@ use tokio_rustls::TlsAcceptor;
 use self::connection::Connection;
 pub use self::connection::Stopping;
 use self::connection_limiter::ConnectionLimiter;
+pub use self::request_body::RequestBody;
 use crate::serve::client_address::Networks;
 
 /// Delay before `accept` is called again after it has failed, for example for lack of file
@@ -54,6 +57,9 @@ pub struct AcceptOptions {
     /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
     /// `write_stall` is added to it.
     pub write_per_mebibyte: Duration,
+    /// Maximum time for receiving the rest of a request body that the handler has not read. It
+    /// applies once before the response is sent, and once more before the connection is closed.
+    pub discard: Duration,
     /// Time between the call to stop and the refusal of new connections. `/health` responds with
     /// 503 meanwhile, so that load balancers send requests to other nodes.
     pub shutdown_delay: Duration,
@@ -92,6 +98,7 @@ impl Default for AcceptOptions {
             idle: Duration::from_mins(1),
             write_stall: Duration::from_secs(30),
             write_per_mebibyte: Duration::from_secs(1),
+            discard: Duration::from_secs(1),
             shutdown_delay: Duration::ZERO,
             linger: Duration::from_millis(200),
             drain: Duration::from_secs(10),
@@ -145,7 +152,7 @@ pub async fn run<A, F, B>(
     stop: impl Future<Output = ()>,
 ) -> Drained
 where
-    A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
+    A: Fn(Request<RequestBody>, SocketAddr) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
 {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Request;
-use hyper::body::Incoming;
 use secrets_core::Service;
 use secrets_core::engine::Worker;
 use secrets_core::model::{BaseUrl, Clock};
@@ -16,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
-use crate::serve::accept::{self, AcceptOptions, Drained};
+use crate::serve::accept::{self, AcceptOptions, Drained, RequestBody};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
@@ -110,7 +109,7 @@ impl Server {
         let stop = delayed(stop, options.clone(), supervisor.clone());
         let engine = Arc::clone(self.service.engine());
         let running = tokio::spawn(async move { supervisor.run(engine).await });
-        let answer = move |request: Request<Incoming>, peer: SocketAddr| {
+        let answer = move |request: Request<RequestBody>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };

@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode};
 use jsonwebtoken::jwk::Jwk;
@@ -24,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{OidcSettings, OidcVerifier, Timings};
 use crate::adapters::fetch::Client;
-use crate::serve::accept::{self, AcceptOptions};
+use crate::serve::accept::{self, AcceptOptions, RequestBody};
 use secrets_core::jwt::FixedVerifier;
 
 mod caching;
@@ -92,7 +91,7 @@ impl Issuer {
         issuer
     }
 
-    async fn answer(self, request: Request<Incoming>, _: SocketAddr) -> Response<Full<Bytes>> {
+    async fn answer(self, request: Request<RequestBody>, _: SocketAddr) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
         let (answer, delay) = {
             let mut answers = self.0.lock().unwrap();

@@ -20,8 +20,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::AcceptOptions;
-use super::guarded::{Guarded, Received, Responses, WriteTimeouts};
+use super::guarded::{Guarded, Received, Responses, Timeouts};
 use super::head_timer::HeadTimer;
+use super::request_body::RequestBody;
 
 /// Connection to serve, with its limits and its request handler.
 pub(super) struct Connection<A> {
@@ -52,7 +53,7 @@ impl Stopping {
 
 impl<A, F, B> Connection<A>
 where
-    A: Fn(Request<Incoming>, SocketAddr) -> F,
+    A: Fn(Request<RequestBody>, SocketAddr) -> F,
     F: Future<Output = Response<B>>,
     B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + 'static,
 {
@@ -73,9 +74,10 @@ where
         // Wrap the socket below TLS, so that the limits also apply to the handshake and the
         // records.
         let (received, responses) = (self.received.clone(), self.responses.clone());
-        let timeouts = WriteTimeouts {
+        let timeouts = Timeouts {
             stall: self.options.write_stall,
             per_mebibyte: self.options.write_per_mebibyte,
+            discard: self.options.discard,
         };
         let socket = Guarded::new(socket, received, responses, timeouts);
         let Some(tls) = &self.tls else { return self.serve_http(socket, watcher).await };
@@ -120,9 +122,11 @@ where
         if request.method() == Method::CONNECT {
             return Ok(method_not_allowed().map(Either::Right));
         }
+        let (request, rest) = RequestBody::wrap(request);
         let mut response = (self.answer)(request, self.peer).await;
-        self.responses.begin();
-        if self.options.stopping.has_begun() {
+        let is_complete = rest.discard(self.options.discard).await;
+        self.responses.begin(is_complete);
+        if !is_complete || self.options.stopping.has_begun() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(Either::Left))

@@ -1,9 +1,10 @@
-//! Stream wrapper with a write timeout and a counter of received bytes.
+//! Stream wrapper with timeouts and a counter of received bytes.
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -26,22 +27,34 @@ impl Received {
 
 /// Shared counter of the responses sent on a connection.
 #[derive(Clone, Default)]
-pub(super) struct Responses(Arc<AtomicU64>);
+pub(super) struct Responses(Arc<ResponseState>);
+
+#[derive(Default)]
+struct ResponseState {
+    number: AtomicU64,
+    /// True if the client may still send the body of the last request.
+    is_premature: AtomicBool,
+}
 
 impl Responses {
-    pub(super) fn begin(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    /// Counts a response. `is_complete` is true if the whole request was received before.
+    pub(super) fn begin(&self, is_complete: bool) {
+        self.0.is_premature.store(!is_complete, Ordering::Relaxed);
+        self.0.number.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Timeouts for sending responses.
+/// Timeouts for sending responses, and for receiving requests that are not read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WriteTimeouts {
+pub(super) struct Timeouts {
     /// Maximum time without progress while a response is sent.
     pub(super) stall: Duration,
     /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
     /// `stall` is added to it.
     pub(super) per_mebibyte: Duration,
+    /// Maximum time for which received data is discarded before a connection is closed, if the
+    /// client may still send the body of a request.
+    pub(super) discard: Duration,
 }
 
 /// Stream that counts received bytes, and fails with `TimedOut` if the client reads a response too
@@ -50,7 +63,7 @@ pub(super) struct Guarded<S> {
     stream: S,
     received: Received,
     responses: Responses,
-    timeouts: WriteTimeouts,
+    timeouts: Timeouts,
     /// Number of the response to which the fields `waited` and `sent` refer.
     response: u64,
     sent: u64,
@@ -58,6 +71,8 @@ pub(super) struct Guarded<S> {
     waited: Duration,
     /// Start time and timer of the current wait; `None` if no write is waiting.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// Timer of the time for which received data is discarded; `None` until no more data is sent.
+    closing: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Guarded<S> {
@@ -65,10 +80,10 @@ impl<S> Guarded<S> {
         stream: S,
         received: Received,
         responses: Responses,
-        timeouts: WriteTimeouts,
+        timeouts: Timeouts,
     ) -> Self {
-        let (response, sent, waited) = (0, 0, Duration::ZERO);
-        Self { stream, received, responses, timeouts, response, sent, waited, pending: None }
+        let (response, sent, waited, pending, closing) = (0, 0, Duration::ZERO, None, None);
+        Self { stream, received, responses, timeouts, response, sent, waited, pending, closing }
     }
 
     fn check_progress(
@@ -76,7 +91,7 @@ impl<S> Guarded<S> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        let response = self.responses.0.load(Ordering::Relaxed);
+        let response = self.responses.0.number.load(Ordering::Relaxed);
         if response != self.response {
             (self.response, self.sent, self.waited) = (response, 0, Duration::ZERO);
         }
@@ -88,7 +103,7 @@ impl<S> Guarded<S> {
             return Poll::Ready(written);
         }
         let (_, timer) = self.pending.get_or_insert_with(|| {
-            let WriteTimeouts { stall, per_mebibyte } = self.timeouts;
+            let Timeouts { stall, per_mebibyte, .. } = self.timeouts;
             let mebibytes = u32::try_from(self.sent.div_ceil(1024 * 1024)).unwrap_or(u32::MAX);
             let total = stall.saturating_add(per_mebibyte.saturating_mul(mebibytes));
             (Instant::now(), Box::pin(sleep(stall.min(total.saturating_sub(self.waited)))))
@@ -114,7 +129,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -141,7 +156,28 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
+    /// Ends the stream of sent data. If the client may still send the body of a request, then also
+    /// discards received data until the client closes the connection, for a limited time. A
+    /// connection that is closed with unread data is reset, and a reset can destroy a response that
+    /// the client has not read yet.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let this = &mut *self;
+        if this.closing.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+            if !this.responses.0.is_premature.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let discard = this.timeouts.discard;
+        let timer = this.closing.get_or_insert_with(|| Box::pin(sleep(discard)));
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        while timer.as_mut().poll(cx).is_pending() {
+            let mut read = ReadBuf::uninit(&mut buffer);
+            let result = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut read));
+            if result.is_err() || read.filled().is_empty() {
+                break;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }

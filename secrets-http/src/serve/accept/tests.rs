@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
+mod bodies;
 mod bounds;
 mod ending;
 mod over_tls;
@@ -25,6 +26,7 @@ fn short() -> AcceptOptions {
         idle: Duration::from_millis(1500),
         write_stall: Duration::from_millis(500),
         write_per_mebibyte: Duration::from_millis(100),
+        discard: Duration::from_millis(300),
         linger: Duration::from_millis(50),
         drain: Duration::from_millis(500),
         ..AcceptOptions::default()
@@ -64,11 +66,12 @@ impl Server {
     }
 }
 
-async fn answer(request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+async fn answer(request: Request<RequestBody>, peer: SocketAddr) -> Response<Full<Bytes>> {
     match request.uri().path() {
         "/slow" => sleep(Duration::from_millis(300)).await,
         "/endless" => sleep(Duration::from_mins(1)).await,
         "/large" => return Response::new(Full::from(vec![b'x'; LARGE])),
+        "/read" => drop(request.into_body().collect().await),
         "/peer" => return Response::new(Full::from(peer.ip().to_string())),
         _ => {}
     }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tokio::net::TcpListener;
 use warp::http::header::CONTENT_TYPE;
 use warp::http::{HeaderValue, Method, StatusCode};
 
 use super::Scrape;
-use crate::serve::accept::{self, AcceptOptions};
+use crate::serve::accept::{self, AcceptOptions, RequestBody};
 
 /// Path of the metrics endpoint.
 const PATH: &str = "/metrics";
@@ -31,7 +30,7 @@ pub async fn serve(listener: TcpListener, scrape: Scrape, stop: impl Future<Outp
         ..AcceptOptions::default()
     };
     let scrape = Arc::new(scrape);
-    let answer = move |request: Request<Incoming>, _: SocketAddr| {
+    let answer = move |request: Request<RequestBody>, _: SocketAddr| {
         let scrape = Arc::clone(&scrape);
         async move { respond(&scrape, request.method(), request.uri().path()) }
     };
