@@ -159,6 +159,23 @@ def test_invalid_values_are_refused(
         chart.validate_schema(values)
 
 
+def test_the_root_key_may_be_in_a_key_service(chart: helm_python.Chart) -> None:
+    settings = REQUIRED["settings"] | {"root_key_url": "https://vault/v1/transit/keys/secrets"}
+    token = {"secret": "vault", "key": "token"}
+    values = REQUIRED | {
+        "settings": settings,
+        "secretSettings": {"root_key": None, "root_key_token": token},
+    }
+
+    variables = environment(render(chart, values))
+
+    assert variables["SECRETS_ROOT_KEY_URL"] == settings["root_key_url"]
+    assert variables["SECRETS_ROOT_KEY_TOKEN_FILE"] == "/run/secrets/root_key_token"
+    assert "SECRETS_ROOT_KEY_FILE" not in variables
+    with pytest.raises(helm_python.HelmValuesError):
+        chart.validate_schema(values | {"settings": REQUIRED["settings"]})
+
+
 @pytest.mark.parametrize("values", [REQUIRED, EVERYTHING])
 def test_secrets_are_mounted_as_files(chart: helm_python.Chart, values: dict[str, Any]) -> None:
     manifests = render(chart, values)

@@ -17,6 +17,7 @@ mod program;
 mod provider;
 mod readme;
 mod redis_server;
+mod root_keys;
 mod rotations;
 mod servers;
 mod shared_limits;

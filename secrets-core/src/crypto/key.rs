@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use hkdf::Hkdf;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use super::cipher::Cipher;
@@ -30,7 +30,9 @@ impl Key {
         Some(Self(Zeroizing::new(bytes.try_into().ok()?)))
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+    /// Returns the bytes of the key, for a [`RootKeys`] that wraps it.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
@@ -55,6 +57,19 @@ impl fmt::Debug for Key {
 /// Identifier of a root key. Reveals nothing about the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RootKeyId(pub [u8; 8]);
+
+impl RootKeyId {
+    /// Derives the ID of a root key that a key service holds from the name of the key, such as its
+    /// URL.
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let mut digest = Sha256::new_with_prefix(b"secrets-core/v1/root-name\0");
+        digest.update(name);
+        let mut id = [0; 8];
+        id.copy_from_slice(&digest.finalize()[..8]);
+        Self(id)
+    }
+}
 
 impl fmt::Display for RootKeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

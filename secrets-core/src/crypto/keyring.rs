@@ -303,7 +303,7 @@ impl fmt::Display for KeyringError {
             Self::Tampered => f.write_str(
                 "cannot decrypt the keys in this database: they are damaged or were modified",
             ),
-            Self::Unavailable(_) => f.write_str("the root key is unavailable"),
+            Self::Unavailable(cause) => write!(f, "the root key is unavailable: {cause}"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! HTTP client for URLs that the operator configures: those of the identity provider.
+//! HTTP client for URLs that the operator configures: those of the identity provider and of the
+//! root key.
 //!
 //! Do not use this client for URLs supplied by tenants, because the resolved address is not checked
 //! against the egress policy. Redirects are not followed, and responses are limited in time and
@@ -12,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
@@ -22,18 +23,23 @@ use secrets_core::model::Cause;
 use tokio::time::timeout;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+use zeroize::Zeroizing;
 
-/// HTTP client that fetches documents and submits forms, over `http://` and `https://`.
+const VAULT_TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
+
+/// HTTP client that fetches documents and submits forms and JSON, over `http://` and `https://`.
 #[derive(Clone)]
 pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
-/// Credential that a request sends in its `Authorization` header.
+/// Credential that a request sends in a header.
 #[derive(Clone, Copy)]
 pub enum Credential<'a> {
     /// Bearer token.
     Bearer(&'a str),
     /// User ID and password for Basic authentication, joined by a colon.
     Basic(&'a str),
+    /// Token of HashiCorp Vault or OpenBao, in the header `X-Vault-Token`.
+    Vault(&'a str),
 }
 
 /// Time and size limits of a request.
@@ -102,6 +108,23 @@ impl Client {
         self.send(request, limits, expected).await
     }
 
+    /// Submits JSON to this URL, and returns the response if its status is 200. The body is wiped
+    /// from memory after it was sent.
+    pub async fn post_json(
+        &self,
+        url: &Uri,
+        credential: Credential<'_>,
+        body: Zeroizing<Vec<u8>>,
+        limits: Limits,
+    ) -> Result<Bytes, NotFetched> {
+        let mut request = request(url, Some(credential), Full::from(Bytes::from_owner(body)))?;
+        *request.method_mut() = Method::POST;
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        let (_, body) = self.send(request, limits, &[StatusCode::OK]).await?;
+        Ok(body)
+    }
+
     /// Sends a request within its limits, and reads the response if its status is one of
     /// `expected`.
     async fn send(
@@ -136,14 +159,15 @@ fn request(
     let headers = request.headers_mut();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     if let Some(credential) = credential {
-        let value = match credential {
-            Credential::Bearer(token) => format!("Bearer {token}"),
-            Credential::Basic(pair) => format!("Basic {}", STANDARD.encode(pair)),
+        let (name, value) = match credential {
+            Credential::Bearer(token) => (AUTHORIZATION, format!("Bearer {token}")),
+            Credential::Basic(pair) => (AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair))),
+            Credential::Vault(token) => (VAULT_TOKEN, token.to_owned()),
         };
         let mut value =
             HeaderValue::try_from(value).map_err(|error| NotFetched::Failed(error.into()))?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(name, value);
     }
     Ok(request)
 }

@@ -4,4 +4,5 @@ pub mod fetch;
 pub mod identity;
 pub mod mail;
 pub mod redis;
+pub mod root_key;
 pub mod webhooks;

@@ -9,6 +9,7 @@ mod failure;
 mod hidden;
 mod layers;
 mod plans;
+mod root_key;
 mod settings;
 mod settings_table;
 mod sign_in;
@@ -22,9 +23,11 @@ use std::ffi::OsString;
 pub use self::arguments::DEV_USER;
 pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
+pub use self::root_key::printed as printed_root_key;
 pub use self::types::{
     Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
-    RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
+    RootKeySettings, RootKeySource, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles,
+    TokenIssuer,
 };
 
 use self::layers::Layers;

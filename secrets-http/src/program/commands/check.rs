@@ -52,7 +52,7 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
         identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
-        ..open::ports(store, settings.root_keys)
+        ..open::ports(store, settings.root_keys).await?
     };
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;

@@ -26,7 +26,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::{open, say, serve};
+use super::{open, root_key, say, serve};
 use crate::adapters::identity::DevLinks;
 use crate::program::config::{
     DEV_USER, DatabaseSettings, Dev, DevToken, Exit, Failure, ServiceSettings,
@@ -84,7 +84,7 @@ pub(super) async fn run(
         offload: Arc::new(TokioOffload),
         memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
-        ..Ports::new(Arc::clone(&store), open::root_key(root))
+        ..Ports::new(Arc::clone(&store), root_key::of_bytes(root))
     };
     dev.service.options.max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());
     let service = open::only_service(ports, dev.service.options.clone()).await?;

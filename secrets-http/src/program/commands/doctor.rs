@@ -57,7 +57,7 @@ pub(super) async fn verify_store(
     root_keys: RootKeySettings,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
-    let ports = Ports { clock, ..open::ports(store, root_keys) };
+    let ports = Ports { clock, ..open::ports(store, root_keys).await? };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
     let audit = audit::verify(service.engine()).await.map_err(|error| open::unusable(&error))?;

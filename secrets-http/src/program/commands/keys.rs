@@ -18,7 +18,7 @@ pub(super) async fn rotate_root(
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
     let store = open::existing_store(&settings.database).await?;
-    let ports = Ports { clock, ..open::ports(Arc::clone(&store), settings.root_keys) };
+    let ports = Ports { clock, ..open::ports(Arc::clone(&store), settings.root_keys).await? };
     let service = open::service(ports, Options::default()).await?;
     let rotated =
         keys::rotate_root(service.engine()).await.map_err(|error| open::refused(&error))?;

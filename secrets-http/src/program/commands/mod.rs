@@ -10,6 +10,7 @@ mod migrate;
 mod open;
 mod openapi;
 mod restore;
+mod root_key;
 mod serve;
 mod team;
 

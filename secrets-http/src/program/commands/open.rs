@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, KeyringError, RootKeys, StaticRootKey};
+use secrets_core::crypto::KeyringError;
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
@@ -26,8 +26,8 @@ use secrets_core::store::{SchemaState, Store, StoreError};
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use zeroize::Zeroizing;
 
+use super::root_key;
 use crate::adapters::fetch::Client;
 use crate::adapters::identity::{CodeFlow, OidcClient, OidcVerifier};
 use crate::adapters::mail::SmtpMailer;
@@ -144,15 +144,15 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
     )
 }
 
-pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
-    Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
-}
-
 /// Creates the ports (interfaces to the outside) of a service with this store and these root keys.
-/// Optional ports, such as the mailer, are absent.
-pub(super) fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Ports {
-    let previous_root = keys.previous.map(|key| root_key(key.into_inner()));
-    Ports { previous_root, ..Ports::new(store, root_key(keys.current.into_inner())) }
+/// Optional ports, such as the mailer, are absent. Fails if a command that prints a root key fails.
+pub(super) async fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Result<Ports, Failure> {
+    let previous_root = match keys.previous {
+        Some(source) => Some(root_key::open(source).await?),
+        None => None,
+    };
+    let current = root_key::open(keys.current).await?;
+    Ok(Ports { previous_root, ..Ports::new(store, current) })
 }
 
 /// Verifier of user tokens, by the kind of token issuer.

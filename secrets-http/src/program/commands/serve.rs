@@ -47,7 +47,7 @@ pub(super) async fn run(
         memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
         counters: open::counters(settings.redis, is_only_node).await,
-        ..open::ports(Arc::clone(&store), settings.root_keys)
+        ..open::ports(Arc::clone(&store), settings.root_keys).await?
     };
     let max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());
     let options = Options { max_answer_bytes, ..settings.service.options.clone() };

@@ -22,7 +22,7 @@ use super::types::{
     RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
 };
 use super::values::{self, InvalidValue};
-use super::{Command, settings_table, sign_in};
+use super::{Command, root_key, settings_table, sign_in};
 use crate::adapters::identity::{OidcSettings, Timings};
 use crate::serve::gate::Rates;
 
@@ -116,7 +116,11 @@ fn required_settings(command: Name) -> &'static [&'static str] {
 
 /// Fails if one of these settings is missing. The message has one line for each missing setting.
 fn all_given(layers: &Layers, names: &[&'static str]) -> Result<(), Failure> {
-    let missing = names.iter().filter(|name| !layers.has(name));
+    let is_given = |name: &&'static str| match *name {
+        "root_key" => root_key::CURRENT.is_given(layers),
+        name => layers.has(name),
+    };
+    let missing = names.iter().filter(|name| !is_given(name));
     let lines: Vec<_> = missing.map(|name| missing_setting(name)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Failure::configuration(lines.join("\n"))) }
 }
@@ -137,8 +141,9 @@ fn settings(layers: &Layers) -> Result<Settings, Failure> {
 
 fn root_keys(layers: &Layers) -> Result<RootKeySettings, Failure> {
     Ok(RootKeySettings {
-        current: required(layers, "root_key", values::root_key)?,
-        previous: optional(layers, "previous_root_key", values::root_key)?,
+        current: root_key::source(layers, &root_key::CURRENT)?
+            .ok_or_else(|| missing("root_key"))?,
+        previous: root_key::source(layers, &root_key::PREVIOUS)?,
     })
 }
 
@@ -331,7 +336,7 @@ fn missing_setting(name: &str) -> String {
     let hint = match name {
         "database_url" => "give sqlite://PATH, postgres://... or memory:",
         "root_key" => {
-            "give 32 bytes in base64, created with `openssl rand -base64 32`, or set SECRETS_ROOT_KEY_FILE to a file that contains them"
+            "give 32 bytes in base64, created with `openssl rand -base64 32`, or set SECRETS_ROOT_KEY_FILE to a file that contains them; SECRETS_ROOT_KEY_COMMAND and SECRETS_ROOT_KEY_URL are alternatives"
         }
         "jwt_issuer" => "give the issuer of the user tokens, such as https://login.example.com",
         "jwt_audience" => "give the audience that the issuer puts into tokens for this service",

@@ -68,6 +68,12 @@ fn printed(line: &str) -> String {
     }
 }
 
+#[track_caller]
+fn assert_root_key(source: &RootKeySource) {
+    let RootKeySource::Value(key) = source else { panic!("{source:?}") };
+    assert_eq!(key.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
+}
+
 #[test]
 fn rules_for_scans_are_read_as_gitleaks_writes_them() {
     let text = concat!(
@@ -109,7 +115,7 @@ fn missing_settings_have_defaults() {
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
     assert!(matches!(settings.database.location, Location::Memory));
-    assert_eq!(settings.root_keys.current.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
+    assert_root_key(&settings.root_keys.current);
     assert_eq!(settings.tls, None);
     assert_eq!(settings.logs, Logs { filter: "info".into(), format: LogFormat::Text });
     let TokenIssuer::Provider(issuer) = settings.issuer else { panic!() };
@@ -213,10 +219,7 @@ fn a_secret_may_be_in_a_file_of_its_own() {
     let by_flag = served(&format!("--root-key-file {key} --database-url-file {url}"), &[]).unwrap();
 
     for settings in [by_variable, by_flag] {
-        assert_eq!(
-            settings.root_keys.current.reveal().as_slice(),
-            b"kvc_root-key-of-thirty-two-bytes"
-        );
+        assert_root_key(&settings.root_keys.current);
         let Location::Postgres(url) = settings.database.location else { panic!() };
         assert_eq!(url.as_str(), "postgres://u:kvc_p@db/secrets");
     }

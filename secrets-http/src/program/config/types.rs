@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::Uri;
 use lettre::message::Mailbox;
 use secrets_core::engine::Options;
 use secrets_core::jwt::{Expectations, VerificationKey};
@@ -22,9 +23,35 @@ use crate::serve::reply::Envelope;
 #[derive(Debug)]
 pub struct RootKeySettings {
     /// Current root key.
-    pub current: Hidden<Zeroizing<[u8; 32]>>,
+    pub current: RootKeySource,
     /// Previous root key, which is being replaced by the current root key.
-    pub previous: Option<Hidden<Zeroizing<[u8; 32]>>>,
+    pub previous: Option<RootKeySource>,
+}
+
+/// Source of a root key.
+#[derive(Debug)]
+pub enum RootKeySource {
+    /// The root key itself.
+    Value(Hidden<Zeroizing<[u8; 32]>>),
+    /// Command that prints the root key in base64.
+    Command {
+        /// Environment variable of the setting, for messages.
+        variable: String,
+        /// Program and its arguments.
+        words: Vec<String>,
+    },
+    /// Key of a transit secrets engine of Vault or OpenBao, which never leaves the server.
+    Transit {
+        /// URL of the key.
+        url: Uri,
+        /// Token of the server.
+        token: Hidden<Zeroizing<String>>,
+    },
+    /// Key of AWS KMS, which never leaves the service.
+    AwsKms {
+        /// ID, ARN or alias of the key.
+        key: String,
+    },
 }
 
 /// Settings of `serve` and `check`.
