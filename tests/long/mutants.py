@@ -1,7 +1,7 @@
 """Tests the mutants that cargo-mutants lists, with one build for all of them.
 
-Usage: mutants.py OUTPUT MINUTES [FILE...]: the folder of all output, the time limit, and the source
-files of secrets-core whose mutants are tested.
+Usage: mutants.py [--list] OUTPUT MINUTES [FILE...]: the folder of all output, the time limit, and the
+source files of secrets-core whose mutants are tested. With --list, prints the mutants only.
 
 cargo-mutants builds the tests again for each mutant, which takes about a minute for the tests over
 HTTP. This program puts all mutants into one copy of the source code, each behind a condition that is
@@ -57,8 +57,8 @@ TARGETS = ["--lib", "--test", "model", "--test", "http"]
 PACKAGES = ["-p", "secrets-core", "-p", "secrets-tests", "--all-features"]
 
 # Limits of the tests that run for one mutant.
-MOST_TESTS = 400
-MOST_SECONDS = 60
+MOST_TESTS = 1_000
+MOST_SECONDS = 120
 
 
 class Mutant:
@@ -305,14 +305,15 @@ def run(chosen, mutant, seconds, **variables):
 
 
 def detect(mutant, tests, ours, deadline):
-    """Runs the tests that reach a mutant, and first those that reach most of the other mutants of
-    its file, `ours`. Returns the outcome."""
+    """Runs the tests that reach a mutant, and first those that reach mutants of its file which few
+    tests reach. `ours` has the number of tests that reach each mutant of the file. Returns the
+    outcome."""
     if time.monotonic() > deadline:
         return "not tested"
     covering = [test for test in tests if mutant.number in test.reached]
     if not covering:
         return "not reached"
-    covering.sort(key=lambda test: (-len(test.reached & ours), test.seconds))
+    covering.sort(key=lambda test: -sum(1 / ours[number] for number in test.reached & ours.keys()))
     total, left = 0.0, []
     for test in covering[:MOST_TESTS]:
         total += test.seconds
@@ -329,7 +330,12 @@ def detect(mutant, tests, ours, deadline):
     return "missed"
 
 
-def main(output, minutes, *names):
+def main(arguments):
+    is_list = arguments[:1] == ["--list"]
+    output, minutes, *names = arguments[is_list:]
+    if is_list:
+        print(*(mutant["name"] for mutant in listed(names)), sep="\n")
+        return
     deadline = time.monotonic() + 60 * float(minutes)
     output = Path(output)
     (output / "reached").mkdir(parents=True, exist_ok=True)
@@ -347,7 +353,8 @@ def main(output, minutes, *names):
         if mutant.name in caught:
             return "caught"
         ours = {other.number for other in mutants if other.file == mutant.file}
-        outcome = detect(mutant, found, ours, deadline)
+        reaching = Counter(number for test in found for number in test.reached & ours)
+        outcome = detect(mutant, found, reaching, deadline)
         print(f"{outcome}: {mutant.name}", flush=True)
         return outcome
 
@@ -367,4 +374,4 @@ def main(output, minutes, *names):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

@@ -85,7 +85,7 @@ impl Setup {
             let url = format!("sqlite://{}", self.database.display());
             Program::new(self.name, arguments).with("SECRETS_DATABASE_URL", &url)
         };
-        let mut program = self.services.with_aws(program);
+        let mut program = self.services.with_aws(program).with("SECRETS_LOG", "trace");
         for (name, value) in current {
             program = program.with(&format!("SECRETS_{name}"), value);
         }
@@ -97,6 +97,15 @@ impl Setup {
 
     fn serve(&self, current: &Source) -> Program {
         self.program(current, None, &[])
+    }
+
+    fn check(&self, current: &Source) -> Program {
+        let program = Program::configured(self.name, "check", &self.database);
+        let program = program.without("SECRETS_ROOT_KEY");
+        let set = |program: Program, (name, value): &(&str, String)| {
+            program.with(&format!("SECRETS_{name}"), value)
+        };
+        current.iter().fold(program, set)
     }
 
     /// Starts a service with a new database, stores the secret `KEY`, and stops the service. Returns
@@ -193,100 +202,150 @@ async fn an_encrypted_key_is_bound_to_its_place_in_every_key_service() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_root_key_that_cannot_be_used_is_refused_with_its_setting() {
-    let setup = Setup::new("root_keys_refused");
-    let services = &setup.services;
-    let with = |mut source: Source, name, value: &str| {
-        source.retain(|(other, _)| *other != name);
-        source.push((name, value.to_owned()));
-        source
-    };
-    let url = |url: &str| vec![("ROOT_KEY_URL", url.to_owned())];
-    let token = |source| with(source, "ROOT_KEY_TOKEN", "kvc_transit");
+/// Returns a source with one more variable, or with another value of a variable.
+fn with(mut source: Source, name: &'static str, value: &str) -> Source {
+    source.retain(|(other, _)| *other != name);
+    source.push((name, value.to_owned()));
+    source
+}
+
+fn url(url: &str) -> Source {
+    vec![("ROOT_KEY_URL", url.to_owned())]
+}
+
+fn with_token(source: Source) -> Source {
+    with(source, "ROOT_KEY_TOKEN", "kvc_transit")
+}
+
+/// Returns the URL of a transit key at an address where nothing listens.
+fn unreachable() -> String {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let unreachable = format!("http://127.0.0.1:{port}/v1/transit/keys/one");
-    let missing_key = services.arn.replace("key/", "key/00");
+    format!("http://127.0.0.1:{port}/v1/transit/keys/one")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_settings_of_a_root_key_are_named() {
+    let setup = Setup::new("root_keys_settings");
+    let file = setup.database.with_file_name("root-key");
+    fs::write(&file, root_key(8)).unwrap();
+    let in_file = vec![("ROOT_KEY_FILE", file.display().to_string())];
+    let (kms, transit) = (setup.services.kms(), setup.services.transit("one"));
+    let at = |address: &str| with_token(url(address));
     let cases = [
+        (command("true"), "SECRETS_ROOT_KEY_COMMAND: the output of the command must be 32 bytes"),
+        (command("echo kvc_short"), "the output of the command must be 32 bytes"),
+        (command("cat 'file"), "SECRETS_ROOT_KEY_COMMAND must be a command"),
+        (command(" "), "SECRETS_ROOT_KEY_COMMAND must be a command"),
         (
-            command("/missing/program"),
-            77,
-            "SECRETS_ROOT_KEY_COMMAND: the command cannot be started",
+            with(in_file, "ROOT_KEY_COMMAND", "true"),
+            "SECRETS_ROOT_KEY_FILE and SECRETS_ROOT_KEY_COMMAND are both given",
         ),
         (
-            command("sh -c 'exit 3'"),
-            77,
-            "SECRETS_ROOT_KEY_COMMAND: the command failed with exit status: 3",
-        ),
-        (
-            command("true"),
-            78,
-            "SECRETS_ROOT_KEY_COMMAND: the output of the command must be 32 bytes",
-        ),
-        (command("echo kvc_short"), 78, "the output of the command must be 32 bytes"),
-        (command("head -c 5000 /dev/zero"), 77, "printed more than 4096 bytes"),
-        (command("printf '\\377'"), 77, "is not text in UTF-8"),
-        (command("cat 'file"), 78, "SECRETS_ROOT_KEY_COMMAND must be a command"),
-        (command(" "), 78, "SECRETS_ROOT_KEY_COMMAND must be a command"),
-        (
-            with(value(), "ROOT_KEY_COMMAND", "true"),
-            78,
-            "SECRETS_ROOT_KEY and SECRETS_ROOT_KEY_COMMAND are both given",
-        ),
-        (
-            with(value(), "ROOT_KEY_URL", &unreachable),
-            78,
+            with(value(), "ROOT_KEY_URL", &unreachable()),
             "SECRETS_ROOT_KEY and SECRETS_ROOT_KEY_URL are both given",
         ),
-        (vec![], 78, "SECRETS_ROOT_KEY is not set"),
-        (token(vec![]), 78, "SECRETS_ROOT_KEY is not set"),
-        (token(value()), 78, "SECRETS_ROOT_KEY_TOKEN has no effect"),
-        (token(services.kms()), 78, "SECRETS_ROOT_KEY_TOKEN has no effect"),
-        (url(&unreachable), 78, "SECRETS_ROOT_KEY_TOKEN is not set"),
+        (vec![], "SECRETS_ROOT_KEY is not set"),
+        (with_token(vec![]), "SECRETS_ROOT_KEY is not set"),
+        (with_token(value()), "SECRETS_ROOT_KEY_TOKEN has no effect"),
+        (with_token(kms), "SECRETS_ROOT_KEY_TOKEN has no effect"),
+        (url(&unreachable()), "SECRETS_ROOT_KEY_TOKEN is not set"),
         (
-            token(url("http://vault.example.com/v1/transit/keys/one")),
-            78,
+            at("http://vault.test/v1/transit/keys/one"),
             "SECRETS_ROOT_KEY_URL must begin with https://",
         ),
+        (at("https://vault.test/v1/transit/one"), "SECRETS_ROOT_KEY_URL must be https://HOST/v1/"),
         (
-            token(url("https://vault.example.com/v1/transit/one")),
-            78,
-            "SECRETS_ROOT_KEY_URL must be https://HOST/v1/transit/keys/NAME",
+            at("https://vault.test/transit/keys/one"),
+            "SECRETS_ROOT_KEY_URL must be https://HOST/v1/",
         ),
-        (
-            token(url("https://kvc_user:kvc_password@vault.example.com/v1/transit/keys/one")),
-            78,
-            "SECRETS_ROOT_KEY_URL must be ",
-        ),
-        (url("awskms:///"), 78, "SECRETS_ROOT_KEY_URL must be "),
-        (
-            with(services.transit("one"), "ROOT_KEY_TOKEN", "kvc other"),
-            78,
-            "SECRETS_ROOT_KEY_TOKEN must be a token",
-        ),
-        (with(services.transit("one"), "ROOT_KEY_TOKEN", "kvc_other"), 77, "403 Forbidden"),
-        (token(url(&unreachable)), 77, "Connection refused"),
-        (url(&format!("awskms:///{missing_key}")), 77, "NotFoundException"),
+        (at("https://kvc_u:kvc_p@vault.test/v1/transit/keys/one"), "SECRETS_ROOT_KEY_URL must be "),
+        (url("awskms:///"), "SECRETS_ROOT_KEY_URL must be "),
+        (with(transit, "ROOT_KEY_TOKEN", "kvc other"), "SECRETS_ROOT_KEY_TOKEN must be a token"),
     ];
 
-    for (source, code, message) in cases {
+    for (source, message) in cases {
         let ended = setup.serve(&source).run();
 
-        assert_fails(&ended, code, message);
-        assert!(!ended.stderr.contains("kvc_"), "{message}: {}", ended.stderr);
+        assert_fails(&ended, 78, message);
+        assert!(!ended.stderr.contains("kvc_"), "{message}");
     }
+}
+
+/// Checks that `serve` and `check` report a root key that cannot be used at present, before a
+/// database is created.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_root_key_that_cannot_be_obtained_is_reported_with_its_setting() {
+    let setup = Setup::new("root_keys_unavailable");
+    let (services, wrong_token) = (&setup.services, "kvc_other");
+    let missing_key = services.arn.replace("key/", "key/00");
+    let by_command = "SECRETS_ROOT_KEY_COMMAND: the command ";
+    let by_service = "the root key is unavailable: SECRETS_ROOT_KEY_URL: ";
+    let cases = [
+        (command("/missing/program"), by_command, "cannot be started"),
+        (command("sh -c 'exit 3'"), by_command, "failed with exit status: 3"),
+        (command("head -c 5000 /dev/zero"), by_command, "printed more than 4096 bytes"),
+        (command("printf '\\377'"), by_command, "is not text in UTF-8"),
+        (
+            with(services.transit("one"), "ROOT_KEY_TOKEN", wrong_token),
+            by_service,
+            "Vault answered 403 Forbidden: permission denied",
+        ),
+        (with_token(url(&unreachable())), by_service, "Connection refused"),
+        (url(&format!("awskms:///{missing_key}")), by_service, "KMS answered NotFoundException: "),
+        (
+            url("awskms:///alias/secrets"),
+            by_service,
+            "KMS cannot be called: missing signing region",
+        ),
+    ];
+
+    for (source, place, message) in cases {
+        let served = setup.serve(&source).run();
+        let checked = setup.services.with_aws(setup.check(&source)).run();
+
+        for ended in [served, checked] {
+            assert_fails(&ended, 75, place);
+            assert_fails(&ended, 75, message);
+            assert!(!ended.stderr.contains("kvc_"), "{message}");
+        }
+    }
+}
+
+/// Checks that a key which is missing in a key service is not reported as damaged data, and that
+/// the host of the key service may change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_service_that_has_lost_the_key_is_reported_as_unavailable() {
+    let setup = Setup::new("root_keys_lost");
+    setup.fill(&setup.services.transit("one")).await;
+
+    let ended = setup.serve(&KeyServices::start().transit("one")).run();
+
+    assert_fails(&ended, 75, "Vault answered 400 Bad Request: encryption key not found");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_for_the_previous_root_key_that_fails_does_not_prevent_a_start() {
+    let setup = Setup::new("root_keys_previous");
+    let project = setup.fill(&value()).await;
+
+    let mut program = setup.program(&value(), Some(&command("false")), &[]).start();
+    let alice = program.bearer(&jwt("alice"));
+    alice.get(&paths::secret(&project, "development", "KEY")).await.is(200);
+    program.terminate(Duration::from_secs(10));
+
+    let log = fs::read_to_string(log_path(setup.name)).unwrap();
+    assert!(log.contains("SECRETS_PREVIOUS_ROOT_KEY_COMMAND: the command failed"), "no warning");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_service_that_does_not_answer_delays_the_start_only_for_a_limited_time() {
     let setup = Setup::new("root_keys_silent");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1/transit/keys/one", silent.local_addr().unwrap());
-    let token = "kvc_transit".to_owned();
+    let address = format!("http://{}/v1/transit/keys/one", silent.local_addr().unwrap());
     let began = Instant::now();
 
-    let ended = setup.serve(&vec![("ROOT_KEY_URL", url), ("ROOT_KEY_TOKEN", token)]).run();
+    let ended = setup.serve(&with_token(url(&address))).run();
 
-    assert_fails(&ended, 77, "timeout");
+    assert_fails(&ended, 75, "timeout");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

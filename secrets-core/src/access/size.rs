@@ -35,3 +35,18 @@ pub(super) const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_names_the_limit_in_the_largest_whole_unit() {
+        for (limit, named) in [(3 * MIB, "exceed 3 MiB:"), (MIB + 1024, "exceed 1025 KiB:")] {
+            for are_several in [false, true] {
+                let error = too_large(limit, are_several).to_string();
+                assert!(error.contains(named), "{error}");
+            }
+        }
+    }
+}

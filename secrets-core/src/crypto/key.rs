@@ -59,8 +59,7 @@ impl fmt::Debug for Key {
 pub struct RootKeyId(pub [u8; 8]);
 
 impl RootKeyId {
-    /// Derives the ID of a root key that a key service holds from the name of the key, such as its
-    /// URL.
+    /// Derives the ID of a root key that a key service holds from the name of the key.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let mut digest = Sha256::new_with_prefix(b"secrets-core/v1/root-name\0");

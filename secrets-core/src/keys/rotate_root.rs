@@ -27,16 +27,16 @@ pub enum RootRotation {
 /// Backups from before the replacement still need the previous root key.
 pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     let (ports, root) = (engine.ports(), engine.ports().root.as_ref());
-    let mut tx = engine.store().begin().await?;
-    let Some((before, keys)) = tx.instance().await? else {
-        return Err(StartError::OrphanData);
-    };
+    let stored = engine.store().read().await?.instance().await?;
+    let (before, keys) = stored.ok_or(StartError::OrphanData)?;
     if before.root_key == root.id() {
         return Ok(RootRotation::Unchanged(root.id()));
     }
     let after = Keyring::rewrap(&before, ports.root_of(&before), root).await;
     let after = after.map_err(StartError::Keys)?;
     Keyring::load(root, &after, &keys).await.map_err(StartError::Keys)?;
+    // The calls of key services are over. The replacement fails if the record has changed meanwhile.
+    let mut tx = engine.store().begin().await?;
     tx.replace_root_key(&before, &after).await?;
     let mut context =
         AuditContext { resource: Some(("instance", None, None)), ..AuditContext::default() };

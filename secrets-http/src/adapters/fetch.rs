@@ -108,7 +108,7 @@ impl Client {
         self.send(request, limits, expected).await
     }
 
-    /// Submits JSON to this URL, and returns the response if its status is 200. The body is wiped
+    /// Submits JSON to this URL, and returns the response with any status. The body is wiped
     /// from memory after it was sent.
     pub async fn post_json(
         &self,
@@ -116,17 +116,16 @@ impl Client {
         credential: Credential<'_>,
         body: Zeroizing<Vec<u8>>,
         limits: Limits,
-    ) -> Result<Bytes, NotFetched> {
+    ) -> Result<(StatusCode, Bytes), NotFetched> {
         let mut request = request(url, Some(credential), Full::from(Bytes::from_owner(body)))?;
         *request.method_mut() = Method::POST;
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
-        let (_, body) = self.send(request, limits, &[StatusCode::OK]).await?;
-        Ok(body)
+        self.send(request, limits, &[]).await
     }
 
     /// Sends a request within its limits, and reads the response if its status is one of
-    /// `expected`.
+    /// `expected`, or any status if `expected` is empty.
     async fn send(
         &self,
         request: Request<Full<Bytes>>,
@@ -136,7 +135,7 @@ impl Client {
         let answer = async {
             let response = self.0.request(request).await.map_err(NotFetched::failed)?;
             let status = response.status();
-            if !expected.contains(&status) {
+            if !expected.is_empty() && !expected.contains(&status) {
                 return Err(NotFetched::Status(status));
             }
             match Limited::new(response.into_body(), limits.bytes).collect().await {

@@ -5,8 +5,12 @@ use std::panic;
 use std::sync::Mutex;
 
 use secrets_core::model::lock::lock;
+use tracing::{Level, Metadata};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt};
 
 /// Maximum number of log lines that wait to be written. If standard error is not read, further
 /// lines are dropped, so that requests are never delayed.
@@ -32,11 +36,13 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
         .buffered_lines_limit(MAX_WAITING)
         .thread_name("log")
         .finish(BufWriter::new(io::stderr()));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    let started = match format {
-        LogFormat::Text => log.with_target(false).try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    let log = fmt::layer().with_writer(writer);
+    let log = match format {
+        LogFormat::Text => log.with_target(false).boxed(),
+        LogFormat::Json => log.json().flatten_event(true).boxed(),
     };
+    let log = log.with_filter(filter.and(filter_fn(has_no_secrets)));
+    let started = tracing_subscriber::registry().with(log).try_init();
     // Fails if the process has a logger already, such as in a test runner, which is kept.
     if started.is_ok() {
         *lock(&WRITER) = Some(guard);
@@ -46,6 +52,12 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
         let place = panic.location().map(ToString::to_string);
         tracing::error!(place, "panicked");
     }));
+}
+
+/// False for the lines in which the AWS SDK writes whole requests, with keys and credentials. No
+/// setting turns them on.
+fn has_no_secrets(line: &Metadata<'_>) -> bool {
+    *line.level() != Level::TRACE || !line.target().starts_with("aws_")
 }
 
 /// Guard that writes the waiting log lines when it is dropped, at the end of the program.

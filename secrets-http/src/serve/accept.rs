@@ -57,8 +57,9 @@ pub struct AcceptOptions {
     /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
     /// `write_stall` is added to it.
     pub write_per_mebibyte: Duration,
-    /// Maximum time for receiving the rest of a request body that the handler has not read. It
-    /// applies once before the response is sent, and once more before the connection is closed.
+    /// Maximum time for receiving the rest of a request body that the handler has not read, before
+    /// the response is sent. If the rest is longer, data is discarded after the response until none
+    /// arrives for this time, but not for longer than `write_stall`.
     pub discard: Duration,
     /// Time between the call to stop and the refusal of new connections. `/health` responds with
     /// 503 meanwhile, so that load balancers send requests to other nodes.

@@ -253,6 +253,7 @@ async fn a_failure_is_recorded_with_the_requesting_user(app: App) {
     let failed: Vec<_> = logs.as_array().unwrap().iter().collect();
     assert_eq!(failed.len(), 1, "{logs}");
     assert_eq!([&failed[0]["action"], &failed[0]["resource_name"]], ["rotation.failed", "main-db"]);
+    assert_eq!([&failed[0]["project_name"], &failed[0]["environment_name"]], ["Shop", "staging"]);
     let metadata = &failed[0]["metadata"];
     assert_eq!(
         [&metadata["trigger_type"], &metadata["triggered_by"]],

@@ -72,6 +72,10 @@ async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {
     main.works(&app).await;
     let entry = app.entry(&main.person.team, "rotation.retired").await;
     assert_eq!(entry.actor_type, "system");
+    assert_eq!(
+        [entry.project_name.as_deref(), entry.environment_name.as_deref()],
+        [Some("Shop"), Some("staging")]
+    );
 }
 
 async fn a_grace_is_at_most_half_an_interval(app: App) {

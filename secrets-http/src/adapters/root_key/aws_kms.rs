@@ -1,5 +1,6 @@
 //! Root key in AWS Key Management Service (KMS).
 
+use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,6 +35,9 @@ pub struct AwsKmsRootKey {
 impl AwsKmsRootKey {
     /// Creates the root key with this ID, ARN or alias. The region is that of the ARN, or else that
     /// of the environment. KMS is called only when the key is used.
+    ///
+    /// The ID of the root key does not depend on the region, so that replicas of a multi-Region key
+    /// are the same root key.
     pub async fn new(key: String) -> Self {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -45,8 +49,15 @@ impl AwsKmsRootKey {
             loader = loader.region(Region::new(region.to_owned()));
         }
         let client = Client::new(&loader.load().await);
-        Self { client, id: RootKeyId::of_name(&format!("awskms:///{key}")), key }
+        Self { client, id: RootKeyId::of_name(&format!("awskms:{}", name(&key))), key }
     }
+}
+
+/// Returns the ID or alias of a key that may be given as an ARN.
+fn name(key: &str) -> &str {
+    let resource = if key.starts_with("arn:") { key.rsplit(':').next() } else { None };
+    let name = resource.unwrap_or(key);
+    name.strip_prefix("key/").unwrap_or(name)
 }
 
 /// Returns the region of an ARN, such as `arn:aws:kms:eu-central-1:111122223333:key/…`.
@@ -75,10 +86,7 @@ impl RootKeys for AwsKmsRootKey {
         let call = call.encryption_context(CONTEXT, STANDARD.encode(context));
         let decrypted = call.ciphertext_blob(Blob::new(wrapped)).send().await;
         let decrypted = decrypted.map_err(|error| match error.as_service_error() {
-            Some(
-                DecryptError::InvalidCiphertextException(_)
-                | DecryptError::IncorrectKeyException(_),
-            ) => RootKeyError::Refused,
+            Some(DecryptError::InvalidCiphertextException(_)) => RootKeyError::Refused,
             _ => unavailable(&error),
         })?;
         let bytes = Zeroizing::new(decrypted.plaintext.map(Blob::into_inner).unwrap_or_default());
@@ -95,9 +103,9 @@ fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> RootKeyError {
             format!("KMS answered {}: {}", code.unwrap_or("an error"), message.unwrap_or_default())
         }
         SdkError::DispatchFailure(failed) => {
-            let cause = failed.as_connector_error().and_then(std::error::Error::source);
-            let cause = cause.map_or_else(|| "no credentials".to_owned(), ToString::to_string);
-            format!("KMS cannot be reached: {cause}")
+            let cause = failed.as_connector_error().map(|error| root_cause(error));
+            let cause = cause.map_or_else(|| "no connection".to_owned(), ToString::to_string);
+            format!("KMS cannot be called: {cause}")
         }
         SdkError::TimeoutError(_) => "KMS did not answer in time".to_owned(),
         _ => "KMS gave no usable answer".to_owned(),
@@ -105,9 +113,18 @@ fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> RootKeyError {
     RootKeyError::Unavailable(reason.into())
 }
 
+/// Returns the first cause of an error.
+fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
+}
+
 #[cfg(test)]
 mod tests {
-    use super::region;
+    use super::{name, region};
 
     #[test]
     fn an_arn_has_a_region_and_other_names_have_none() {
@@ -116,6 +133,19 @@ mod tests {
         for other in ["alias/secrets", "1234abcd-12ab-34cd-56ef-1234567890ab", "arn:aws:kms::1:key"]
         {
             assert_eq!(region(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_key_is_the_same_in_all_regions() {
+        for (key, expected) in [
+            ("arn:aws:kms:eu-central-1:111122223333:key/mrk-1234", "mrk-1234"),
+            ("arn:aws:kms:us-east-1:111122223333:key/mrk-1234", "mrk-1234"),
+            ("mrk-1234", "mrk-1234"),
+            ("arn:aws:kms:us-east-1:111122223333:alias/secrets", "alias/secrets"),
+            ("alias/secrets", "alias/secrets"),
+        ] {
+            assert_eq!(name(key), expected, "{key}");
         }
     }
 }

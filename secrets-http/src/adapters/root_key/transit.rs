@@ -47,6 +47,12 @@ struct Answer<T> {
     data: T,
 }
 
+#[derive(Default, Deserialize)]
+struct Errors {
+    #[serde(default)]
+    errors: Vec<String>,
+}
+
 #[derive(Deserialize)]
 struct Encrypted {
     ciphertext: String,
@@ -60,28 +66,35 @@ struct Decrypted {
 impl TransitRootKey {
     /// Creates the root key with this URL: `https://HOST/v1/MOUNT/keys/NAME`. Returns `None` if the
     /// URL has another form. Connects to the server only when the key is used.
+    ///
+    /// The ID of the root key does not depend on the host, so that a server may be moved.
     #[must_use]
     pub fn new(client: Client, url: &Uri, token: Zeroizing<String>) -> Option<Self> {
+        let id = RootKeyId::of_name(&format!("transit:{}", url.path()));
         let url = url.to_string();
         let (mount, name) = url.rsplit_once("/keys/")?;
         let (mount, name) = (mount.to_owned(), name.to_owned());
-        Some(Self { client, id: RootKeyId::of_name(&url), mount, name, token })
+        Some(Self { client, id, mount, name, token })
     }
 
     async fn call<T: for<'de> Deserialize<'de>>(
         &self,
         action: &str,
         body: &impl Serialize,
-    ) -> Result<T, NotFetched> {
+    ) -> Result<T, TransitError> {
         let url = format!("{}/{action}/{}", self.mount, self.name);
         let url: Uri = url.parse().map_err(|error| NotFetched::Failed(Box::new(error)))?;
         let body = serde_json::to_vec(body).map(Zeroizing::new);
         let body = body.map_err(|error| NotFetched::Failed(error.into()))?;
         let token = Credential::Vault(&self.token);
-        let answer = self.client.post_json(&url, token, body, LIMITS).await?;
+        let (status, answer) = self.client.post_json(&url, token, body, LIMITS).await?;
+        if status != StatusCode::OK {
+            let said: Errors = serde_json::from_slice(&answer).unwrap_or_default();
+            return Err(TransitError::Refused(status, said.errors.join("; ")));
+        }
         // The error of the parser is not reported, because it may contain parts of the response.
-        let answer: Answer<T> = serde_json::from_slice(&answer)
-            .map_err(|_| NotFetched::Failed("the response has an unknown form".into()))?;
+        let answer: Answer<T> =
+            serde_json::from_slice(&answer).map_err(|_| TransitError::UnknownForm)?;
         Ok(answer.data)
     }
 }
@@ -95,18 +108,14 @@ impl RootKeys for TransitRootKey {
     async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError> {
         let plaintext = Zeroizing::new(STANDARD.encode(key.as_bytes()));
         let body = Plaintext { plaintext, associated_data: STANDARD.encode(context) };
-        let encrypted: Encrypted = self.call("encrypt", &body).await.map_err(unavailable)?;
+        let encrypted: Encrypted = self.call("encrypt", &body).await?;
         Ok(encrypted.ciphertext.into_bytes())
     }
 
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError> {
         let ciphertext = std::str::from_utf8(wrapped).map_err(|_| RootKeyError::Refused)?;
         let body = Ciphertext { ciphertext, associated_data: STANDARD.encode(context) };
-        let decrypted: Decrypted = match self.call("decrypt", &body).await {
-            // The ciphertext or its associated data is invalid, or there is no such key.
-            Err(NotFetched::Status(StatusCode::BAD_REQUEST)) => return Err(RootKeyError::Refused),
-            decrypted => decrypted.map_err(unavailable)?,
-        };
+        let decrypted: Decrypted = self.call("decrypt", &body).await?;
         let mut bytes = Zeroizing::new([0; 32]);
         match STANDARD.decode_slice(&*decrypted.plaintext, bytes.as_mut_slice()) {
             Ok(32) => Ok(Key::from_bytes(bytes)),
@@ -115,6 +124,42 @@ impl RootKeys for TransitRootKey {
     }
 }
 
-fn unavailable(error: NotFetched) -> RootKeyError {
-    RootKeyError::Unavailable(error.into())
+/// Reason why a call failed.
+#[derive(Debug)]
+enum TransitError {
+    /// The server refused, with this status and these messages.
+    Refused(StatusCode, String),
+    /// The response is not that of a transit secrets engine.
+    UnknownForm,
+    NotFetched(NotFetched),
+}
+
+impl From<NotFetched> for TransitError {
+    fn from(error: NotFetched) -> Self {
+        Self::NotFetched(error)
+    }
+}
+
+impl From<TransitError> for RootKeyError {
+    fn from(error: TransitError) -> Self {
+        match error {
+            // A missing key, or one that may not be used, has the same status.
+            TransitError::Refused(StatusCode::BAD_REQUEST, said) if is_undecryptable(&said) => {
+                Self::Refused
+            }
+            TransitError::Refused(status, said) => {
+                Self::Unavailable(format!("Vault answered {status}: {said}").into())
+            }
+            TransitError::UnknownForm => {
+                Self::Unavailable("the response is not that of a transit secrets engine".into())
+            }
+            TransitError::NotFetched(error) => Self::Unavailable(error.into()),
+        }
+    }
+}
+
+/// True for the messages of Vault and OpenBao about a ciphertext or associated data that was
+/// changed.
+fn is_undecryptable(said: &str) -> bool {
+    ["message authentication failed", "invalid ciphertext"].iter().any(|text| said.contains(text))
 }

@@ -6,7 +6,7 @@ use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
 use secrets_core::store::SchemaState;
 
-use super::{open, say};
+use super::{open, root_key, say};
 use crate::adapters;
 use crate::program::config::{DatabaseSettings, Failure, Hidden, ServiceSettings, Settings};
 
@@ -27,6 +27,8 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
     open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     report_problems(&settings.service, settings.redis.as_ref(), &verifier).await;
+    let root_keys = root_key::open(settings.root_keys).await?;
+    root_keys.check().await?;
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {
@@ -52,7 +54,7 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
         identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
-        ..open::ports(store, settings.root_keys).await?
+        ..open::ports(store, root_keys)
     };
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;

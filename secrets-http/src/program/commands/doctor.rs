@@ -9,7 +9,7 @@ use secrets_core::model::Clock;
 use secrets_core::service;
 use secrets_core::store::Store;
 
-use super::{open, say};
+use super::{open, root_key, say};
 use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings, SizeReport};
 
 /// Prints the sizes of the data in the configured database, which may be in use.
@@ -57,7 +57,8 @@ pub(super) async fn verify_store(
     root_keys: RootKeySettings,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
-    let ports = Ports { clock, ..open::ports(store, root_keys).await? };
+    let root_keys = root_key::open(root_keys).await?;
+    let ports = Ports { clock, ..open::ports(store, root_keys) };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
     let audit = audit::verify(service.engine()).await.map_err(|error| open::unusable(&error))?;

@@ -6,7 +6,7 @@ use secrets_core::engine::{Options, Ports};
 use secrets_core::keys::{self, RootRotation};
 use secrets_core::model::Clock;
 
-use super::{open, say};
+use super::{open, root_key, say};
 use crate::program::config::{DatabaseAndKeys, Failure, Migrate};
 
 /// Replaces the root key of the configured database: the current root key takes the place of the
@@ -17,8 +17,9 @@ pub(super) async fn rotate_root(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
+    let root_keys = root_key::open(settings.root_keys).await?;
     let store = open::existing_store(&settings.database).await?;
-    let ports = Ports { clock, ..open::ports(Arc::clone(&store), settings.root_keys).await? };
+    let ports = Ports { clock, ..open::ports(Arc::clone(&store), root_keys) };
     let service = open::service(ports, Options::default()).await?;
     let rotated =
         keys::rotate_root(service.engine()).await.map_err(|error| open::refused(&error))?;

@@ -27,15 +27,14 @@ use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::root_key;
+use super::root_key::OpenedRootKeys;
 use crate::adapters::fetch::Client;
 use crate::adapters::identity::{CodeFlow, OidcClient, OidcVerifier};
 use crate::adapters::mail::SmtpMailer;
 use crate::adapters::redis::RedisCounters;
 use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
-    DatabaseSettings, Exit, Failure, Hidden, MailSettings, RootKeySettings, TlsFiles, TokenIssuer,
-    describe_unknown,
+    DatabaseSettings, Exit, Failure, Hidden, MailSettings, TlsFiles, TokenIssuer, describe_unknown,
 };
 use crate::program::{debug, logs};
 use crate::serve::browser_sign_in::BrowserSignIn;
@@ -145,14 +144,9 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
 }
 
 /// Creates the ports (interfaces to the outside) of a service with this store and these root keys.
-/// Optional ports, such as the mailer, are absent. Fails if a command that prints a root key fails.
-pub(super) async fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Result<Ports, Failure> {
-    let previous_root = match keys.previous {
-        Some(source) => Some(root_key::open(source).await?),
-        None => None,
-    };
-    let current = root_key::open(keys.current).await?;
-    Ok(Ports { previous_root, ..Ports::new(store, current) })
+/// Optional ports, such as the mailer, are absent.
+pub(super) fn ports(store: Arc<dyn Store>, keys: OpenedRootKeys) -> Ports {
+    Ports { previous_root: keys.previous, ..Ports::new(store, keys.current) }
 }
 
 /// Verifier of user tokens, by the kind of token issuer.
@@ -266,9 +260,8 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
 /// such as keys that do not match the stored data.
 pub(super) fn refused(error: &StartError) -> Failure {
     let exit = match error {
-        StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
-            Exit::RootKey
-        }
+        StartError::Keys(KeyringError::RootKey { .. }) => Exit::RootKey,
+        StartError::Keys(KeyringError::Unavailable(_)) => Exit::RootKeyUnavailable,
         StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => Exit::Tampered,
         StartError::NoRootKey => Exit::RootKey,
         StartError::OrphanData => Exit::OrphanData,

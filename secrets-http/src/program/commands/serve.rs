@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::open;
+use super::{open, root_key};
 use crate::program::config::{Exit, Failure, ServiceSettings, Settings};
 use crate::serve::accept::AcceptOptions;
 use crate::serve::browser_sign_in::BrowserSignIn;
@@ -34,6 +34,8 @@ pub(super) async fn run(
     let tls = open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     let sign_in = verifier.browser_sign_in(settings.sign_in);
+    // Before a database is created or migrated.
+    let root_keys = root_key::open(settings.root_keys).await?;
     let store = open::store(&settings.database).await?;
     let is_only_node = settings.database.location.is_exclusive();
     let memory = Arc::new(MemoryBudget::new(settings.service.memory_budget));
@@ -47,7 +49,7 @@ pub(super) async fn run(
         memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
         counters: open::counters(settings.redis, is_only_node).await,
-        ..open::ports(Arc::clone(&store), settings.root_keys).await?
+        ..open::ports(Arc::clone(&store), root_keys)
     };
     let max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());
     let options = Options { max_answer_bytes, ..settings.service.options.clone() };

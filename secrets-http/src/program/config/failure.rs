@@ -17,6 +17,9 @@ pub enum Exit {
     Database = 69,
     /// The listen address is in use, or is not an address of this machine.
     Address = 73,
+    /// The root key cannot be obtained or used now, for example because its key service does not
+    /// answer.
+    RootKeyUnavailable = 75,
     /// The root key does not match the stored data, or the key does not open the bundle.
     RootKey = 77,
     /// Invalid configuration.

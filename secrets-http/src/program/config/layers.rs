@@ -63,9 +63,17 @@ impl Layers {
     /// True if a layer contains the setting, or its companion setting with the suffix `_file`: the
     /// path of a file that contains the value.
     pub(super) fn has(&self, name: &str) -> bool {
+        self.described(name).is_some()
+    }
+
+    /// Returns the name of a setting for messages, as it is given in the first layer that contains it
+    /// or its companion setting; `None` if no layer contains it.
+    pub(super) fn described(&self, name: &str) -> Option<String> {
         let file_name = format!("{name}_file");
-        let mut layers = self.layers.iter().map(|(_, values)| values);
-        layers.any(|values| values.contains_key(name) || values.contains_key(&file_name))
+        self.layers.iter().find_map(|(source, values)| {
+            let given = [name, &file_name].into_iter().find(|name| values.contains_key(*name))?;
+            Some(source.name(given))
+        })
     }
 
     /// Returns the value of a setting from the first layer that contains it; `None` if no layer

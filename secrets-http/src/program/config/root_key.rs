@@ -56,9 +56,8 @@ impl Names {
 
 /// Returns the source of a root key; `None` if no root key is given.
 pub(super) fn source(layers: &Layers, names: &Names) -> Result<Option<RootKeySource>, Failure> {
-    let given = names.alternatives().into_iter().filter(|name| layers.has(name));
-    if let [one, other, ..] = given.collect::<Vec<_>>()[..] {
-        let [one, other] = [one, other].map(settings_table::variable);
+    let given = names.alternatives().into_iter().filter_map(|name| layers.described(name));
+    if let [one, other, ..] = &given.collect::<Vec<_>>()[..] {
         return Err(Failure::configuration(format!("{one} and {other} are both given: keep one")));
     }
     let value = optional(layers, names.value, values::root_key)?.map(RootKeySource::Value);
@@ -66,9 +65,12 @@ pub(super) fn source(layers: &Layers, names: &Names) -> Result<Option<RootKeySou
     let variable = settings_table::variable(names.command);
     let command = words.map(|words| RootKeySource::Command { variable, words });
     let token = optional(layers, names.token, token)?;
+    let variable = settings_table::variable(names.url);
     let url = match (optional(layers, names.url, url)?, token) {
-        (Some(KeyUrl::Transit(url)), Some(token)) => Some(RootKeySource::Transit { url, token }),
-        (Some(KeyUrl::AwsKms(key)), None) => Some(RootKeySource::AwsKms { key }),
+        (Some(KeyUrl::Transit(url)), Some(token)) => {
+            Some(RootKeySource::Transit { variable, url, token })
+        }
+        (Some(KeyUrl::AwsKms(key)), None) => Some(RootKeySource::AwsKms { variable, key }),
         (None, None) => None,
         (Some(KeyUrl::Transit(_)), None) => {
             let token = settings_table::variable(names.token);
@@ -125,11 +127,9 @@ fn url(text: &str) -> Result<KeyUrl, InvalidValue> {
     if url.scheme_str() != Some("https") && !is_local {
         return Err("must begin with https://, except for a loopback address");
     }
-    let mut segments = url.path().rsplit('/');
-    let (name, keys, mount) = (segments.next(), segments.next(), segments.next());
-    let is_key = name.is_some_and(|name| !name.is_empty())
-        && keys == Some("keys")
-        && mount.is_some_and(|mount| !mount.is_empty())
+    let segments: Vec<_> = url.path().split('/').skip(1).collect();
+    let is_key = matches!(segments[..], ["v1", _, .., "keys", _])
+        && segments.iter().all(|segment| !segment.is_empty())
         && url.query().is_none();
     if is_key { Ok(KeyUrl::Transit(url)) } else { Err(rule) }
 }

@@ -42,6 +42,8 @@ pub enum RootKeySource {
     },
     /// Key of a transit secrets engine of Vault or OpenBao, which never leaves the server.
     Transit {
+        /// Environment variable of the setting, for messages.
+        variable: String,
         /// URL of the key.
         url: Uri,
         /// Token of the server.
@@ -49,6 +51,8 @@ pub enum RootKeySource {
     },
     /// Key of AWS KMS, which never leaves the service.
     AwsKms {
+        /// Environment variable of the setting, for messages.
+        variable: String,
         /// ID, ARN or alias of the key.
         key: String,
     },

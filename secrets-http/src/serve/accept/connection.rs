@@ -77,7 +77,8 @@ where
         let timeouts = Timeouts {
             stall: self.options.write_stall,
             per_mebibyte: self.options.write_per_mebibyte,
-            discard: self.options.discard,
+            silence: self.options.discard,
+            linger: self.options.write_stall,
         };
         let socket = Guarded::new(socket, received, responses, timeouts);
         let Some(tls) = &self.tls else { return self.serve_http(socket, watcher).await };
@@ -120,6 +121,7 @@ where
     ) -> Result<Response<Either<B, Full<Bytes>>>, Infallible> {
         // This server is no proxy, and a CONNECT request has no path to route by.
         if request.method() == Method::CONNECT {
+            self.responses.begin(false);
             return Ok(method_not_allowed().map(Either::Right));
         }
         let (request, rest) = RequestBody::wrap(request);

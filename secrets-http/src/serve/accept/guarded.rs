@@ -54,7 +54,9 @@ pub(super) struct Timeouts {
     pub(super) per_mebibyte: Duration,
     /// Maximum time for which received data is discarded before a connection is closed, if the
     /// client may still send the body of a request.
-    pub(super) discard: Duration,
+    pub(super) linger: Duration,
+    /// Maximum time without data meanwhile.
+    pub(super) silence: Duration,
 }
 
 /// Stream that counts received bytes, and fails with `TimedOut` if the client reads a response too
@@ -71,8 +73,9 @@ pub(super) struct Guarded<S> {
     waited: Duration,
     /// Start time and timer of the current wait; `None` if no write is waiting.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// Timer of the time for which received data is discarded; `None` until no more data is sent.
-    closing: Option<Pin<Box<Sleep>>>,
+    /// End of the time for which received data is discarded, and the timer of the time without
+    /// data; `None` until no more data is sent.
+    closing: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S> Guarded<S> {
@@ -168,15 +171,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
                 return Poll::Ready(Ok(()));
             }
         }
-        let discard = this.timeouts.discard;
-        let timer = this.closing.get_or_insert_with(|| Box::pin(sleep(discard)));
-        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let Timeouts { linger, silence, .. } = this.timeouts;
+        let (end, timer) =
+            this.closing.get_or_insert_with(|| (Instant::now() + linger, Box::pin(sleep(silence))));
+        let mut buffer = [MaybeUninit::uninit(); 16_384];
         while timer.as_mut().poll(cx).is_pending() {
             let mut read = ReadBuf::uninit(&mut buffer);
             let result = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut read));
             if result.is_err() || read.filled().is_empty() {
                 break;
             }
+            timer.as_mut().reset((Instant::now() + silence).min(*end));
         }
         Poll::Ready(Ok(()))
     }

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::EXPECT;
+use hyper::{Request, Version};
 use tokio::time::timeout;
 
 /// Maximum number of bytes that are received before the response is sent.
@@ -27,9 +27,10 @@ const DISCARD_LIMIT: u64 = 64 * 1024;
 pub struct RequestBody {
     /// `None` only while the body is dropped.
     body: Option<Incoming>,
-    /// True until the body is read, if the client sends it only after a response with the status
-    /// 100 (RFC 9110, section 10.1.1). hyper sends this response when the body is read.
-    awaits_continue: bool,
+    /// True if the rest of the body cannot be received: because of an error, or because the client
+    /// sends the body only after a response with the status 100 (RFC 9110, section 10.1.1), which
+    /// hyper sends when the body is read.
+    is_unavailable: bool,
     rest: Rest,
 }
 
@@ -42,8 +43,8 @@ enum Unread {
     /// The body was not dropped, or its rest was discarded.
     Nothing,
     Body(Incoming),
-    /// The client was not told to send the body, and may or may not send it after the response.
-    Awaited,
+    /// The rest cannot be received. The client may or may not send it after the response.
+    Unavailable,
 }
 
 impl RequestBody {
@@ -51,10 +52,15 @@ impl RequestBody {
     pub(super) fn wrap(request: Request<Incoming>) -> (Request<Self>, Rest) {
         let has_body = !request.body().is_end_stream();
         let rest = Rest(has_body.then(|| Arc::new(Mutex::new(Unread::Nothing))));
-        let awaits_continue = request.headers().contains_key(EXPECT);
+        let is_unavailable = request.version() == Version::HTTP_11 && awaits_continue(&request);
         let wrapped = rest.clone();
-        (request.map(|body| Self { body: Some(body), awaits_continue, rest: wrapped }), rest)
+        (request.map(|body| Self { body: Some(body), is_unavailable, rest: wrapped }), rest)
     }
+}
+
+fn awaits_continue<B>(request: &Request<B>) -> bool {
+    let expected = request.headers().get(EXPECT);
+    expected.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 impl Body for RequestBody {
@@ -65,11 +71,10 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.awaits_continue = false;
-        match &mut self.body {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
-        }
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = Pin::new(body).poll_frame(cx);
+        self.is_unavailable = matches!(frame, Poll::Ready(Some(Err(_))));
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -84,7 +89,7 @@ impl Body for RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         let (Some(body), Rest(Some(rest))) = (self.body.take(), &self.rest) else { return };
-        let unread = if self.awaits_continue { Unread::Awaited } else { Unread::Body(body) };
+        let unread = if self.is_unavailable { Unread::Unavailable } else { Unread::Body(body) };
         *rest.lock().unwrap_or_else(PoisonError::into_inner) = unread;
     }
 }
@@ -95,7 +100,7 @@ impl Rest {
     pub(super) async fn discard(self, limit: Duration) -> bool {
         match self.take() {
             Unread::Nothing => true,
-            Unread::Awaited => false,
+            Unread::Unavailable => false,
             Unread::Body(body) => timeout(limit, discard(body)).await.unwrap_or(false),
         }
     }

@@ -89,6 +89,53 @@ async fn a_large_body_that_is_not_read_does_not_destroy_the_response() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_slowly_can_read_the_response_at_the_end() {
+    let server =
+        Server::start(AcceptOptions { write_stall: Duration::from_secs(20), ..short() }).await;
+    let mut client = server.connect().await;
+    client.send(&head("/", LARGE, "")).await;
+    for _ in 0..10 {
+        client.send(&"x".repeat(65_536)).await;
+        sleep(short().discard / 3).await;
+    }
+
+    let answer = client.answer().await;
+
+    assert_eq!(status(&answer), "200");
+}
+
+/// Checks that the handler's response to an invalid body announces the end of the connection.
+#[tokio::test]
+async fn a_body_that_is_invalid_ends_the_connection() {
+    let server = Server::start(patient()).await;
+    let mut client = server.connect().await;
+    let text = "POST /read HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n";
+
+    client.send(text).await;
+    let answer = client.answer().await;
+
+    assert_eq!(status(&answer), "200");
+    assert!(closes(&answer), "{answer}");
+}
+
+/// Checks that a second request is answered after a small body that is not read, and not executed
+/// after a large one.
+#[tokio::test]
+async fn a_pipelined_request_is_answered_only_if_the_body_before_it_was_received() {
+    let server = Server::start(patient()).await;
+    let next = "GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+    for (length, answers) in [(65_536, 2), (65_537, 1)] {
+        let mut client = server.connect().await;
+
+        client.send(&(head("/", length, "") + &"x".repeat(length) + next)).await;
+        client.0.shutdown().await.unwrap();
+        let (answered, _) = client.rest().await;
+
+        assert_eq!(answered.matches("HTTP/1.1 200").count(), answers, "{length}");
+    }
+}
+
+#[tokio::test]
 async fn data_is_discarded_only_for_a_limited_time() {
     let server = Server::start(short()).await;
     let (mut reading, mut writing) = server.connect().await.0.into_split();
@@ -101,7 +148,7 @@ async fn data_is_discarded_only_for_a_limited_time() {
 
     assert!(answer.ends_with(b"hello"));
     timeout(Duration::from_secs(20), endless).await.expect("the server reads on").unwrap();
-    assert!(start.elapsed() >= short().discard, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= short().write_stall, "{:?}", start.elapsed());
 }
 
 #[tokio::test]
