@@ -260,10 +260,9 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
 /// such as keys that do not match the stored data.
 pub(super) fn refused(error: &StartError) -> Failure {
     let exit = match error {
-        StartError::Keys(KeyringError::RootKey { .. }) => Exit::RootKey,
         StartError::Keys(KeyringError::Unavailable(_)) => Exit::RootKeyUnavailable,
         StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => Exit::Tampered,
-        StartError::NoRootKey => Exit::RootKey,
+        StartError::Keys(KeyringError::RootKey { .. }) | StartError::NoRootKey => Exit::RootKey,
         StartError::OrphanData => Exit::OrphanData,
         StartError::Store(error) => return unusable(error),
     };

@@ -29,10 +29,10 @@ struct Named<K> {
 /// yet. If only the command of the previous root key fails, logs a warning: the root key may have
 /// been replaced already.
 pub(super) async fn open(settings: RootKeySettings) -> Result<OpenedRootKeys, Failure> {
-    let current = open_one(settings.current).await?;
+    let current = open_one(*settings.current).await?;
     let previous = match settings.previous {
         None => None,
-        Some(source) => match open_one(source).await {
+        Some(source) => match open_one(*source).await {
             Ok(key) => Some(key),
             Err(failure) if failure.code == Exit::RootKeyUnavailable => {
                 tracing::warn!("the previous root key is not used: {failure}");
@@ -66,7 +66,9 @@ async fn open_one(source: RootKeySource) -> Result<Arc<dyn RootKeys>, Failure> {
         }
         #[cfg(feature = "aws")]
         RootKeySource::AwsKms { variable, key } => {
-            Ok(Arc::new(Named { variable, key: AwsKmsRootKey::new(key).await }))
+            // The future of the AWS SDK is large.
+            let key = Box::pin(AwsKmsRootKey::new(key)).await;
+            Ok(Arc::new(Named { variable, key }))
         }
         #[cfg(not(feature = "aws"))]
         RootKeySource::AwsKms { variable, .. } => Err(Failure::new(

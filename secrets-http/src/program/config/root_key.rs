@@ -55,7 +55,10 @@ impl Names {
 }
 
 /// Returns the source of a root key; `None` if no root key is given.
-pub(super) fn source(layers: &Layers, names: &Names) -> Result<Option<RootKeySource>, Failure> {
+pub(super) fn source(
+    layers: &Layers,
+    names: &Names,
+) -> Result<Option<Box<RootKeySource>>, Failure> {
     let given = names.alternatives().into_iter().filter_map(|name| layers.described(name));
     if let [one, other, ..] = &given.collect::<Vec<_>>()[..] {
         return Err(Failure::configuration(format!("{one} and {other} are both given: keep one")));
@@ -85,7 +88,7 @@ pub(super) fn source(layers: &Layers, names: &Names) -> Result<Option<RootKeySou
             )));
         }
     };
-    Ok(value.or(command).or(url))
+    Ok(value.or(command).or(url).map(Box::new))
 }
 
 /// Parses the root key that the command of a setting, given as environment variable, has printed.

@@ -23,9 +23,9 @@ use crate::serve::reply::Envelope;
 #[derive(Debug)]
 pub struct RootKeySettings {
     /// Current root key.
-    pub current: RootKeySource,
+    pub current: Box<RootKeySource>,
     /// Previous root key, which is being replaced by the current root key.
-    pub previous: Option<RootKeySource>,
+    pub previous: Option<Box<RootKeySource>>,
 }
 
 /// Source of a root key.
