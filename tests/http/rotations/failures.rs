@@ -42,6 +42,12 @@ async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) ->
     let shown = main.shown().await;
     assert_eq!(shown["status"], status, "{shown}");
     assert_eq!(entry["error_message"], shown["error_message"]);
+    let id = secrets_core::model::ids::parse(shown["id"].as_str().unwrap()).unwrap();
+    let mut reads = app.store.read().await.unwrap();
+    let last = reads.concluded_attempts(RotationId::from(id), 1).await.unwrap().remove(0);
+    drop(reads);
+    assert!(last.pending.is_none(), "the password of a failed attempt is still stored");
+    assert!(last.error_code.is_some(), "{last:?}");
     assert_eq!(main.served().await, before);
     main.works(app).await;
     (count(app, "apply") - applied_before, shown)

@@ -112,6 +112,8 @@ async fn a_cell_has_its_origin_in_the_chain(app: App) {
     hide(&alice, &web, "middle", "HIDDEN_ABOVE").await;
     hide(&alice, &web, "middle", "SHOWN_AGAIN").await;
     alice.secret(&web, "near", "SHOWN_AGAIN", "kvc_near").await;
+    // No environment has a value for this key, so it is missing in none.
+    hide(&alice, &web, "near", "WITHOUT_VALUE").await;
 
     let seen = compared(&alice, &web, "?environments=production,middle,near").await;
 
@@ -183,6 +185,7 @@ async fn only_a_comparison_of_values_is_recorded(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    alice.secret(&web, "production", "OTHER", "kvc_other").await;
     let recorded = async || {
         let actions = app.actions(&alice.team).await;
         actions.iter().filter(|action| *action == "secrets.compared").count()
@@ -198,7 +201,7 @@ async fn only_a_comparison_of_values_is_recorded(app: App) {
     let entry = app.entry(&alice.team, "secrets.compared").await;
     assert_eq!(entry.project_name.as_deref(), Some("Web"));
     assert_eq!(entry.environment, None);
-    assert_eq!(entry.metadata, r#"{"count":1,"environments":["staging","production"]}"#);
+    assert_eq!(entry.metadata, r#"{"count":2,"environments":["staging","production"]}"#);
 }
 
 async fn unless(client: &Client, path: &str, held: &str) -> Reply {

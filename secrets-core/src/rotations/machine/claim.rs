@@ -322,6 +322,29 @@ mod tests {
     use crate::testing::fixtures::{at, rotation_in};
 
     #[test]
+    fn interrupted_rotations_are_remembered_once_and_up_to_a_limit() {
+        let interrupted = Interrupted::default();
+        let id = |number: usize| RotationId::from(uuid::Uuid::from_u128(number as u128));
+
+        for number in 0..=MAX_INTERRUPTED {
+            interrupted.insert(id(number));
+        }
+
+        let remembered = lock(&interrupted.0);
+        assert_eq!(remembered.len(), MAX_INTERRUPTED);
+        assert!(remembered.contains(&id(0)) && !remembered.contains(&id(MAX_INTERRUPTED)));
+    }
+
+    /// Checks the values that the documentation of metrics and of limits names.
+    #[test]
+    fn the_worker_has_its_documented_name_and_limits() {
+        let schedule = RotationWorker.schedule();
+
+        assert_eq!(RotationWorker.name(), "rotations");
+        assert_eq!((schedule.timeout, schedule.max_jobs), (Duration::from_mins(10), 4));
+    }
+
+    #[test]
     fn the_most_urgent_work_that_is_due_comes_first() {
         use DueWork::{Check, Retire, Rotate};
         use RotationStatus::{Active, Disabled, Error, Paused};
