@@ -201,7 +201,7 @@ impl fmt::Display for NotFetched {
             Self::Failed(error) => {
                 write!(f, "{error}")?;
                 // The message of hyper names the failed step. The root cause is the last source.
-                match root(error.as_ref()) {
+                match root_cause(error.as_ref()) {
                     Some(cause) => write!(f, ": {cause}"),
                     None => Ok(()),
                 }
@@ -212,7 +212,10 @@ impl fmt::Display for NotFetched {
 
 impl std::error::Error for NotFetched {}
 
-fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a dyn std::error::Error> {
+/// Returns the last source of an error; `None` if the error has no source.
+pub(super) fn root_cause<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a dyn std::error::Error> {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.last().map(|cause| cause as &'a dyn std::error::Error)
 }

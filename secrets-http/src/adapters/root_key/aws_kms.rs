@@ -1,6 +1,5 @@
 //! Root key in AWS Key Management Service (KMS).
 
-use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrets_core::crypto::{Key, RootKeyError, RootKeyId, RootKeys};
 use zeroize::Zeroizing;
+
+use crate::adapters::fetch::root_cause;
 
 /// Timeout of a call, including the lookup of AWS credentials and retries.
 const TIMEOUT: Duration = Duration::from_secs(25);
@@ -103,7 +104,7 @@ fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> RootKeyError {
             format!("KMS answered {}: {}", code.unwrap_or("an error"), message.unwrap_or_default())
         }
         SdkError::DispatchFailure(failed) => {
-            let cause = failed.as_connector_error().map(|error| root_cause(error));
+            let cause = failed.as_connector_error().and_then(|error| root_cause(error));
             let cause = cause.map_or_else(|| "no connection".to_owned(), ToString::to_string);
             format!("KMS cannot be called: {cause}")
         }
@@ -111,15 +112,6 @@ fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> RootKeyError {
         _ => "KMS gave no usable answer".to_owned(),
     };
     RootKeyError::Unavailable(reason.into())
-}
-
-/// Returns the first cause of an error.
-fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause
 }
 
 #[cfg(test)]

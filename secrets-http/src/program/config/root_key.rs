@@ -121,12 +121,7 @@ fn url(text: &str) -> Result<KeyUrl, InvalidValue> {
         return if is_key { Ok(KeyUrl::AwsKms(key.to_owned())) } else { Err(rule) };
     }
     let url = values::url(text).map_err(|_| rule)?;
-    let host = url.host().unwrap_or_default();
-    let is_local = host == "localhost"
-        || host
-            .trim_matches(['[', ']'])
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback());
+    let is_local = values::is_loopback(url.host().unwrap_or_default());
     if url.scheme_str() != Some("https") && !is_local {
         return Err("must begin with https://, except for a loopback address");
     }

@@ -65,7 +65,6 @@ fn scopes(text: &str) -> Result<String, InvalidValue> {
 
 /// True if a base URL has a loopback address as its host.
 fn is_loopback(url: &BaseUrl) -> bool {
-    let Ok(url) = url.as_str().parse::<Uri>() else { return false };
-    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    let url = url.as_str().parse::<Uri>();
+    url.is_ok_and(|url| values::is_loopback(url.host().unwrap_or_default()))
 }

@@ -160,6 +160,13 @@ pub(super) fn url(text: &str) -> Result<Uri, InvalidValue> {
     }
 }
 
+/// True if a host is `localhost` or a loopback address. Accepts an IPv6 address with or without
+/// brackets.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 pub(super) fn not_empty(text: &str) -> Result<String, InvalidValue> {
     if text.is_empty() { Err("must not be empty") } else { Ok(text.to_owned()) }
 }
