@@ -5,7 +5,8 @@
 #[cfg(debug_assertions)]
 pub use armed::{After, arm, reached};
 
-/// Marks a failpoint. Does nothing in this build, which has no debug assertions.
+/// Marks a failpoint: a point in the code where a test can stop an operation. Does nothing in this
+/// build, which has no debug assertions.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub async fn reached(_name: &str) {}
@@ -17,7 +18,8 @@ mod armed {
 
     use futures_util::future::BoxFuture;
 
-    /// Action that the hook of a failpoint returns.
+    /// Action to take at a failpoint, as returned by the hook: the function of the test that is
+    /// called there.
     pub enum After {
         /// Wait forever, so that the operation never ends.
         Stay,
@@ -27,7 +29,7 @@ mod armed {
         GoOn,
     }
 
-    /// The failpoint that a test has armed, with the hook to call.
+    /// The failpoint that a test has armed, with the hook (function of the test) to call.
     struct Armed {
         name: String,
         hook: fn(&str) -> After,
@@ -43,7 +45,8 @@ mod armed {
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
     }
 
-    /// Marks a failpoint. Continues immediately, unless the failpoint with this name is armed.
+    /// Marks a failpoint: a point in the code where a test can stop an operation. Continues
+    /// immediately, unless a test has armed the failpoint with this name.
     pub async fn reached(name: &str) {
         let hook = {
             let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,7 +49,8 @@ pub enum JwtError {
     UnknownKey,
     /// The token was valid, but its lifetime has ended.
     Expired,
-    /// The token is not valid, even if the key set is fetched again. The reason is for the log.
+    /// The token is not valid, and fetching the key set again would not help. The string is the
+    /// reason, for the log.
     Invalid(&'static str),
 }
 

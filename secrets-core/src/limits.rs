@@ -25,8 +25,8 @@ use crate::model::lock::lock;
 
 const SHARDS: usize = 16;
 
-/// Maximum number of counters in one shard of the counter table during one window. Limits the
-/// memory that a flood of different keys uses.
+/// Maximum number of counters in one shard (one of the 16 parts of the counter table) during one
+/// window. Limits the memory that a flood of different keys uses.
 const KEYS_PER_SHARD: usize = 8_192;
 
 /// Request counters in fixed time windows: one counter for each key of type `K`, such as an IP
@@ -40,7 +40,7 @@ pub struct RateLimiter<K> {
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-/// Treatment of requests of new keys while the table of counters is full.
+/// Treatment of requests of new keys (keys without a counter) while the table of counters is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
     /// Requests of new keys are counted together, with one counter per shard of the table.
@@ -130,7 +130,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         shard
     }
 
-    /// Returns the number of the time window that contains `now`.
+    /// Returns the number of the time window that contains `now`, counted since 1970.
     fn window(&self, now: Time) -> i64 {
         now.timestamp().div_euclid(self.length)
     }

@@ -62,7 +62,8 @@ pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
     delete_kinds(engine, &[Deliveries, Scans, Attempts, MailCounts]).await
 }
 
-/// Deletes device logins and sessions that ended more than an hour ago, like [`delete_old`].
+/// Deletes device logins and sessions that ended more than an hour ago, in short transactions. If
+/// deleting one of the two kinds fails, still deletes the other, and returns the error at the end.
 pub async fn delete_ended_logins(engine: &Engine) -> StoreResult<()> {
     delete_kinds(engine, &[RecordKind::DeviceLogins, RecordKind::Sessions]).await
 }

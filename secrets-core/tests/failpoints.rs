@@ -11,10 +11,10 @@ use secrets_core::crypto::{Plaintext, random};
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::failpoint::{self, After};
 use secrets_core::model::RotationId;
-use secrets_core::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
-use secrets_core::ports::rotator::{Apply, Fault, Fence, Login, Target};
+use secrets_core::model::rotations::{DatabaseKind, PermissionLevel, Slot, SslMode};
+use secrets_core::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use secrets_core::rotations::{draw_password, group_role, slot_user};
-use secrets_core::rotators::drivers::driver;
+use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
 use tokio::sync::Notify;
 
 static REACHED: Notify = Notify::const_new();
@@ -24,11 +24,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn target(name: &str, integration: Integration) -> Option<Target> {
+fn target(name: &str, kind: DatabaseKind) -> Option<Target> {
     let url = url::Url::parse(&variable(name)?).unwrap();
     let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
     Some(Target {
-        integration,
+        kind,
         host: url.host_str().unwrap().to_owned(),
         port: url.port().unwrap(),
         database: url.path().trim_start_matches('/').to_owned(),
@@ -40,14 +40,22 @@ fn target(name: &str, integration: Integration) -> Option<Target> {
     })
 }
 
+fn driver(kind: DatabaseKind, gate: &Arc<Dialer>) -> Box<dyn DatabaseRotator> {
+    if kind == DatabaseKind::POSTGRESQL {
+        Box::new(PostgresRotator::new(Arc::clone(gate)))
+    } else {
+        Box::new(MySqlRotator::new(Arc::clone(gate)))
+    }
+}
+
 /// Returns the target databases of the tests, whose URLs are in environment variables. PostgreSQL
 /// and MariaDB are required; MySQL is optional, because it is not available on every machine.
 fn targets() -> Vec<Target> {
     let needed = [
-        target("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql),
-        target("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql),
+        target("SECRETS_TEST_TARGET_POSTGRES_URL", DatabaseKind::POSTGRESQL),
+        target("SECRETS_TEST_TARGET_MARIADB_URL", DatabaseKind::MYSQL),
     ];
-    let mysql = target("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
+    let mysql = target("SECRETS_TEST_TARGET_MYSQL_URL", DatabaseKind::MYSQL);
     needed.map(|target| target.unwrap()).into_iter().chain(mysql).collect()
 }
 
@@ -63,7 +71,7 @@ fn apply() -> Apply {
 async fn a_sent_change_is_made_and_an_unsent_one_is_not() {
     let gate = Arc::new(Dialer::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
     for target in targets() {
-        let rotator = driver(target.integration, Arc::clone(&gate));
+        let rotator = driver(target.kind, &gate);
         for (name, is_done) in [("in-transaction", false), ("before-commit-answer", true)] {
             let apply = apply();
             failpoint::arm(name, |_| {

@@ -34,10 +34,10 @@ pub struct Opening {
     file: PathBuf,
     #[command(flatten)]
     unlock: UnlockFile,
-    /// Signing key that the bundle must be signed with (scbs_…).
+    /// Public key that must verify the signature of the bundle (scbs_…).
     #[arg(long)]
     signer: Option<Signer>,
-    /// Refuse bundles whose `seq` is lower than this number.
+    /// Refuse bundles whose sequence number (`seq`) is lower than this number.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     at_least: u64,
     /// Output format: dotenv, docker, shell, json, yaml, csv or k8s.

@@ -89,7 +89,12 @@ ABOUT = {
     "billing": "Operations on the billing of a team.",
     "cli_session": "Operations on command-line sessions.",
     "eso": "Operations with which the External Secrets Operator for Kubernetes reads secrets.",
+    "device_login": "Operations on device logins, with which a user signs in a command-line client (RFC 8628).",
+    "finding": "Operations on the findings of scans.",
+    "member": "Operations on the members of a team.",
+    "permission": "Operations on the permissions of team members in environments.",
     "permission_defaults": "Operations on the default permissions of team members.",
+    "token": "Operations on service tokens.",
     "usage": "Operations on the usage of a team, compared with the limits of its plan.",
 }
 
@@ -621,7 +626,7 @@ def python_operations(document, types, is_async):
             lines += python_iterator(operation, types, is_async)
         if noun == "secret":
             lines += ["", *textwrap.indent(VALUES.format(*VALUES_ASYNC[is_async]), "    ").split("\n")]
-    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}: an attribute for each namespace, such as `secret`."""', ""]
+    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}, grouped into namespaces such as `secret`. Each is an attribute."""', ""]
     lines += [f"    {noun}: {prefix}{pascal(noun)}Operations" for noun, _ in nouns(document)]
     lines += ["", f"    def __init__(self, call: {call}) -> None:"]
     lines += [f"        self.{noun} = {prefix}{pascal(noun)}Operations(call)" for noun, _ in nouns(document)]
@@ -709,7 +714,7 @@ def typescript_input(operation, types, **others):
 
 def typescript(document, types):
     lines = [
-        f"// {NOTE}", "", "/** Options of a call. */", "export interface CallOptions {",
+        f"// {NOTE}", "", "/** Options of the call of an operation. */", "export interface CallOptions {",
         "  /**", "   * Cancels the call, which then rejects with the reason of the signal. A call of a service in memory is",
         "   * only cancelled before it begins.", "   */",
         "  signal?: AbortSignal | undefined;", "}", "",
@@ -737,7 +742,7 @@ def typescript(document, types):
                 body += [f"  /** {operation.summary}.{encoding} `{operation.name}` */",
                          f"  {camel(operation.verb)}({given}, options?: CallOptions): Promise<{result}>;"]
         body += ["}"]
-    body += ["", "/** All operations, in namespaces such as `secret`. */", "export interface Operations {"]
+    body += ["", "/** All operations, grouped into namespaces such as `secret`. */", "export interface Operations {"]
     body += [f"  {camel(noun)}: {pascal(noun)}Operations;" for noun, _ in nouns(document)]
     body += ["}", "", "/** Name of an operation, for `call`. */",
              "export type OperationName ="]

@@ -100,9 +100,9 @@ fn to_list(py: Python<'_>, sightings: Vec<Sighting>) -> PyResult<Py<PyAny>> {
     Ok(list.into_any().unbind())
 }
 
-/// Verifies a webhook delivery. The signature must have been made with this secret, and the
-/// timestamp must be within five minutes of `now`, which is in seconds since 1970 and defaults to
-/// the current time.
+/// Verifies a webhook delivery. The signature must have been made with `secret`, the signing secret
+/// of the webhook. The timestamp must be within five minutes of `now`, which is in seconds since
+/// 1970 and defaults to the current time.
 #[pyfunction]
 #[pyo3(signature = (*, id, timestamp, signature, body, secret, now))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]

@@ -25,7 +25,7 @@ export type BundleRefusal =
 
 /** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
 export type Unlock =
-  /** Passphrase of 12 to 1,024 characters. Deriving its key takes up to a second and 64 MiB. */
+  /** Passphrase of 12 to 1,024 characters. Deriving a key from it takes up to a second and 64 MiB of memory. */
   | { passphrase: string; key?: undefined; privateKey?: undefined }
   /** Key generated for this bundle: `scbk_…`. */
   | { key: string; passphrase?: undefined; privateKey?: undefined }
@@ -53,7 +53,7 @@ export interface BundledSecret {
   key: string;
   value: string;
   description?: string;
-  /** Version of the value, from 1. */
+  /** Version number of the secret, starting at 1. */
   version: number;
   /** Name of the ancestor environment from which the secret is inherited, if any. */
   inherited_from?: string;
@@ -99,7 +99,7 @@ export function toRecord(secrets: { secrets: Iterable<Pair> } | Iterable<Pair>):
 /** Sealed (encrypted) record, the key that opens it, and the context to which it is bound. */
 export interface SealedRecord {
   record: Bytes;
-  /** Project key, 32 bytes. */
+  /** Project key (the key that encrypts the records of the project), 32 bytes. */
   key: Bytes;
   keyVersion: number;
   purpose: number;
@@ -109,22 +109,23 @@ export interface SealedRecord {
   environment?: string | null;
   /** ID of the secret or other object that owns the record. */
   object: string;
-  /** Key of the secret, or empty for an object without a key. */
+  /** Secret key (name) of the secret, or an empty string if the object is not a secret. */
   keyName: string;
   /** Version of the secret, or `0n` for an object without versions. */
   version: bigint;
 }
 
 /**
- * Decrypts a sealed record. Fails unless the record is intact, and was sealed for the context in the fields of
- * `SealedRecord`.
+ * Decrypts a sealed record. Throws an error if the record was changed, or was sealed for another context than the one
+ * that the other fields of `SealedRecord` describe.
  *
  * @throws {SecretsError<"undecryptable" | "invalid">}
  */
 export function openRecord(record: SealedRecord): string;
 
 /**
- * True if a string has the form and checksum of a service token. Detects typing errors offline.
+ * Returns true if a string has the form and checksum of a service token. Detects typing errors without a request to
+ * the service.
  *
  * @throws {SecretsError<"invalid">} if `text` is not a string
  */

@@ -13,9 +13,9 @@ export interface FetchOptions {
   body?: string;
   signal: AbortSignal;
   redirect: "manual";
-  /** Absent on platforms that do not support it. */
+  /** Absent on platforms whose `fetch` does not support this option. */
   cache?: "no-store";
-  /** Absent on platforms that do not support it. */
+  /** Absent on platforms whose `fetch` does not support this option. */
   credentials?: "omit";
 }
 
@@ -24,7 +24,7 @@ export interface FetchResponse {
   readonly status: number;
   readonly type?: string;
   readonly headers: { get(name: string): string | null };
-  /** `ReadableStream` of bytes. If it is absent, `arrayBuffer` is called instead. */
+  /** Response body as a `ReadableStream` of bytes. If it is absent, `arrayBuffer` is called instead. */
   readonly body?: unknown;
   arrayBuffer(): PromiseLike<ArrayBuffer>;
 }
@@ -53,10 +53,11 @@ export interface ClientOptions {
 /**
  * HTTP client of a service. It has the same methods as a `Session` of a `Service` in memory.
  *
- * If the service is overloaded (429) or unavailable (503) and its response contains a time to wait, the request is
- * sent again after that time, within `totalTimeout`. Each further retry waits longer, and a call sends at most 10
- * requests. A GET request is also sent again after the status 502 or 504 with a time to wait, and once if its
- * connection breaks. Redirects are not followed, since the token would be sent to another address.
+ * If the service is overloaded (429) or unavailable (503) and its response has a `Retry-After` header, the request is
+ * sent again after the time in the header, within `totalTimeout`. The minimum wait doubles with each further retry,
+ * and a call sends at most 10 requests. A GET request is also sent again after the status 502 or 504 with a
+ * `Retry-After` header, and once if its connection breaks. Redirects are not followed, since the token would be sent
+ * to another address.
  */
 export interface Client extends Operations {}
 export class Client {

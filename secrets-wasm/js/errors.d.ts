@@ -12,19 +12,19 @@ export interface ErrorDetails {
   code?: string;
   /** If `kind` is `invalid`: the invalid fields, each with a message. */
   fields?: FieldError[];
-  /** If `kind` is `plan_limit`: the limited resource. */
+  /** If `kind` is `plan_limit`: the name of the limited resource. */
   resource?: string;
-  /** If `kind` is `plan_limit`: the plan. */
+  /** If `kind` is `plan_limit`: the name of the team's plan. */
   plan?: string;
-  /** If `kind` is `plan_limit`: the limit of the plan. */
+  /** If `kind` is `plan_limit`: the limit of the plan, as a number of objects or a size in bytes. */
   limit?: number;
-  /** If `kind` is `plan_limit`: the current number. */
+  /** If `kind` is `plan_limit`: the current usage, in the same unit as `limit`. */
   current?: number;
   /** HTTP status of the response, for an error of a `Client`. */
   status?: number;
   /** ID of the request in the log of the service, for an error of a `Client`. */
   requestId?: string;
-  /** Seconds to wait before a retry, if the service named a time. */
+  /** Seconds to wait before a retry; absent if unknown. */
   retryAfter?: number;
 }
 

@@ -11,9 +11,9 @@ export type * from "./operations.js";
 
 /** User whom your program has authenticated. */
 export interface Person {
-  /** Identity provider in which `subject` is the user's ID, or any name for your program. */
+  /** Name of the identity provider that assigned the ID in `subject`, or any fixed name for your program. */
   issuer: string;
-  /** ID of the user at the issuer. */
+  /** ID of the user, unique within the issuer. */
   subject: string;
   email: string;
   name?: string;
@@ -64,7 +64,7 @@ export function render(
   name?: string,
 ): string;
 
-/** Credential found in a text, without the credential itself. */
+/** Report about a credential found in a text. Does not contain the whole credential. */
 export interface Sighting {
   rule_id: string;
   description: string;
@@ -90,8 +90,8 @@ export interface Delivery {
   /** Signing secret of the webhook: `whsec_…`. */
   secret: string;
   /**
-   * Headers of the webhook request: a `Headers` object, a `Map` or a plain object. Case does not matter; a value may
-   * also be an array with one string.
+   * Headers of the webhook request: a `Headers` object, a `Map` or a plain object. The names can be in upper or lower
+   * case; a value may also be an array with one string.
    */
   headers:
     | { get(name: string): string | null }
@@ -104,9 +104,9 @@ export interface Delivery {
 }
 
 /**
- * Verifies the signature of a webhook delivery. Throws unless the delivery was signed with the secret, at most five
- * minutes before or after `now`. The `kind` of the error is `malformed` if a header is missing or invalid, and
- * `invalid` if another field is.
+ * Verifies the signature and the timestamp of a webhook delivery. The `kind` of the error is `malformed` if a header is
+ * missing or invalid, `tampered` if no signature is valid, `stale` if the timestamp is more than five minutes before or
+ * after `now`, and `invalid` if another field of `delivery` is missing or invalid.
  *
  * @throws {SecretsError<"malformed" | "tampered" | "stale" | "invalid">}
  */

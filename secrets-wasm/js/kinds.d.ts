@@ -4,21 +4,21 @@ import type { SecretsError } from "./errors.js";
 export type ErrorKind =
   /** A field of the input or another argument is invalid. */
   | "invalid"
-  /** The current state does not allow the operation for any caller. `code` contains the reason. */
+  /** The operation is not possible in the current state of the data, for any caller. `code` contains the reason. */
   | "refused"
-  /** The credential is missing or not valid. */
+  /** The credential is missing, invalid or expired. */
   | "unauthenticated"
   /** The token must not be used from this IP address. */
   | "elsewhere"
-  /** The caller does not have the permission. */
+  /** The caller is not permitted to perform the operation. */
   | "forbidden"
   /** The object does not exist, or the caller has no access to it. */
   | "not_found"
   /** An object with this name already exists. */
   | "conflict"
-  /** The object does not have the expected version. */
+  /** The stored object does not have the version that the caller expected. */
   | "stale"
-  /** A limit of the plan would be exceeded. */
+  /** A limit of the team's plan would be exceeded. */
   | "plan_limit"
   /** The caller has sent too many requests. */
   | "rate_limited"

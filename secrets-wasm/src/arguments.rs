@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::invalid;
 
-/// JavaScript object whose fields are the arguments.
+/// JavaScript object whose fields are the arguments of a function.
 pub(crate) struct Arguments<'a>(pub(crate) &'a JsValue);
 
 impl Arguments<'_> {

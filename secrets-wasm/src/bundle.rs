@@ -26,7 +26,7 @@ struct Opened {
 }
 
 /// Opens a bundle and returns its contents. Fails if the bundle was modified, needs another key or
-/// passphrase, has expired, or is older than required.
+/// passphrase, has expired, or has a lower sequence number than `atLeast`.
 #[wasm_bindgen(js_name = openBundle, skip_typescript)]
 pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
     let opener = opener(&Arguments(options))?;
@@ -64,7 +64,7 @@ fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
 }
 
 /// Converts a JavaScript number to an integer. Returns `None` unless it is a whole number from 0 to
-/// `MAX_SAFE_INTEGER`.
+/// 2^53 - 1 (`MAX_SAFE_INTEGER`).
 fn whole(value: &JsValue) -> Option<u64> {
     let max = js_sys::Number::MAX_SAFE_INTEGER;
     let number = value.as_f64().filter(|number| (0.0..=max).contains(number))?;

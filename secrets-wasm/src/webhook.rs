@@ -10,8 +10,8 @@ use crate::arguments::{Arguments, bytes, number};
 use crate::clock;
 use crate::failure::{failure, invalid};
 
-/// Verifies a webhook delivery: its signature must be made with the secret, and its timestamp must
-/// be within five minutes of `now`.
+/// Verifies a webhook delivery: its signature must be made with the signing secret of the webhook,
+/// and its timestamp must be within five minutes of `now`, by default the current time.
 #[wasm_bindgen(js_name = verifyWebhook, skip_typescript)]
 pub fn verify_webhook(delivery: &JsValue) -> Result<(), Error> {
     let given = Arguments(delivery);

@@ -18,12 +18,7 @@ fn path(project: &str) -> String {
 }
 
 async fn next(watch: &mut Watch, seconds: u64) -> Event {
-    loop {
-        let block = watch.next(seconds).await;
-        if !block.as_ref().is_some_and(|block| block.starts_with(':')) {
-            return Watch::parse(block);
-        }
-    }
+    Watch::parse(watch.next_event(seconds).await)
 }
 
 /// Reads events up to and including the next event with an ID. Returns this ID, and for each event
@@ -238,10 +233,8 @@ async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
 /// Waits until the server ends an event stream. Before the end, only events about removed
 /// environments may arrive.
 async fn ends(watch: &mut Watch) {
-    while let Some(block) = watch.next(LATER).await {
-        if !block.starts_with(':') {
-            assert_eq!(Watch::parse(Some(block)).data["type"], "environment.removed");
-        }
+    while let Some(block) = watch.next_event(LATER).await {
+        assert_eq!(Watch::parse(Some(block)).data["type"], "environment.removed");
     }
 }
 

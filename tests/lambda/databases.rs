@@ -4,7 +4,7 @@ use std::fs;
 
 use async_trait::async_trait;
 use secrets_core::crypto::{Plaintext, random};
-use secrets_core::model::rotations::{Integration, SslMode};
+use secrets_core::model::rotations::{DatabaseKind, SslMode};
 use secrets_core::ports::rotator::{Login, Proxy, Target};
 use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::testing::rotators::{Seen, Witness};
@@ -44,10 +44,10 @@ impl Kind {
         }
     }
 
-    fn integration(self) -> Integration {
+    fn database_kind(self) -> DatabaseKind {
         match self {
-            Self::Postgres => Integration::Postgresql,
-            Self::MariaDb | Self::MySql => Integration::Mysql,
+            Self::Postgres => DatabaseKind::POSTGRESQL,
+            Self::MariaDb | Self::MySql => DatabaseKind::MYSQL,
         }
     }
 }
@@ -83,10 +83,10 @@ impl Looking {
     }
 
     async fn run_statements(&self, user: &str, password: &str, statements: &[&str]) -> Seen {
-        let Target { integration, host, port, database, ca_certificate, .. } = &self.target;
+        let Target { kind, host, port, database, ca_certificate, .. } = &self.target;
         let event = json!({
             "connection": {
-                "integration": integration,
+                "integration": kind.name,
                 "host": host,
                 "port": port,
                 "database": database,
@@ -129,7 +129,7 @@ pub(crate) fn server(kind: Kind) -> Target {
         (login.split_once(':').unwrap(), place.split_once('/').unwrap());
     let (host, port) = address.split_once(':').unwrap();
     Target {
-        integration: kind.integration(),
+        kind: kind.database_kind(),
         host: host.to_owned(),
         port: port.parse().unwrap(),
         database: database.to_owned(),

@@ -4,6 +4,7 @@ use secrets_core::rotations;
 use std::sync::Arc;
 use std::time::Duration;
 
+use secrets_core::model::rotations::DatabaseKind;
 use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
 use secrets_core::ports::rotators::{Rotators, Timings};
 use secrets_core::rotations::{ConcludedAttempt, RotateNow};
@@ -185,8 +186,19 @@ impl Rotated {
     }
 }
 
+/// Kind of database for which the library has no driver. The tests register the fake database as
+/// its driver.
+const SQL_SERVER: DatabaseKind = DatabaseKind {
+    name: "sql_server",
+    default_port: 1433,
+    url_scheme: "sqlserver",
+    url_tls_parameter: Some("encrypt"),
+};
+
 /// Creates the rotators (drivers that change the passwords of database users) for this fake
 /// database. Their time runs a thousand times faster than `timings` say.
 pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
-    Rotators { timings: *timings, ..rotators(database) }
+    let mut rotators = rotators(database).with(SQL_SERVER, database.clone());
+    rotators.timings = *timings;
+    rotators
 }

@@ -38,17 +38,23 @@ impl App {
     }
 
     /// Runs SQL statements directly on the database of the store. Panics for a store in memory.
-    pub async fn sql(&self, statements: &'static str) {
+    pub async fn sql(&self, statements: &str) {
         match self.kind {
             Kind::Memory => panic!("a store in memory has no SQL database"),
             Kind::Sqlite => {
                 let options = SqliteConnectOptions::new().filename(&self.location);
                 let mut connection = options.connect().await.unwrap();
-                connection.execute(sqlx::raw_sql(statements)).await.unwrap();
+                connection
+                    .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statements.to_owned())))
+                    .await
+                    .unwrap();
             }
             Kind::Postgres => {
                 let mut connection = PgConnection::connect(&self.location).await.unwrap();
-                connection.execute(sqlx::raw_sql(statements)).await.unwrap();
+                connection
+                    .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statements.to_owned())))
+                    .await
+                    .unwrap();
             }
         }
     }

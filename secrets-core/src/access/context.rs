@@ -3,10 +3,11 @@
 //!
 //! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
 //! authorizes the caller, locks the rows, and authorizes the caller again from the data stored at
-//! that time. In an exclusive transaction, [`locked_environment`](Context::locked_environment) does it
-//! once, because nothing changes meanwhile. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked. The
-//! exceptions are `view_of_keys`, whose callers lock the rows that they write, and
-//! `rotation_environment`, for work of the service itself.
+//! that time. In an exclusive transaction, [`locked_environment`](Context::locked_environment)
+//! authorizes the caller only once, because nothing changes meanwhile. An operation whose `Access`
+//! is [`Write`] gets only scopes whose rows are locked. The exceptions are `view_of_keys`, whose
+//! callers lock the rows that they write, and `rotation_environment`, for work of the service
+//! itself.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -108,9 +109,9 @@ impl Context<'_, Read> {
         Ok(managed_teams(&memberships))
     }
 
-    /// Loads the teams whose audit log is returned if a request names no team: the teams that the
-    /// caller manages. Returns an empty list for a user who manages only their personal team and is
-    /// a regular member of another team.
+    /// Loads the teams whose audit log is returned if a request names no team: the teams in which
+    /// the caller is an owner or admin. If that is only the personal team, and the caller is a
+    /// regular member of another team, returns an empty list.
     pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -213,8 +214,9 @@ impl Context<'_, Write> {
     }
 
     /// Resolves an environment that is to become the parent of another environment. The caller must
-    /// have permission to read this environment and all its ancestors, because everyone who can
-    /// read the child will be able to read their values. The project must be locked.
+    /// have permission to read the future parent and all its ancestors, because everyone who can
+    /// read the child will also read the inherited values. The project must be locked before this
+    /// call.
     pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
         let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
         check_chain(&view.chain)?;
@@ -369,8 +371,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission in the environment of this link of an inheritance
-    /// chain.
+    /// Fails unless the caller has the permission `wanted` in the environment of `link`, which is
+    /// one element of an inheritance chain.
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)

@@ -22,7 +22,7 @@ pub enum LockedRow {
     Environment,
     /// Row of the environment, for a change of the environment's secrets. Also increments the
     /// revision of the environment and, if the plan limits the total size of the team's secrets,
-    /// locks the stored size.
+    /// locks the stored value of this total size.
     Secrets,
 }
 

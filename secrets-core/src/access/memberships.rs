@@ -8,8 +8,8 @@ pub(super) fn managed_teams(memberships: &[Membership]) -> Vec<TeamId> {
     managed(memberships).map(|membership| membership.team.id).collect()
 }
 
-/// Returns the teams that the user manages. Returns an empty list for a user who manages only their
-/// personal team and is a regular member of another team.
+/// Returns the teams in which the user is an owner or admin. If that is only the personal team, and
+/// the user is a regular member of another team, returns an empty list.
 pub(super) fn audited_teams(memberships: &[Membership], user: UserId) -> Vec<TeamId> {
     let is_regular = managed(memberships).count() < memberships.len()
         && managed(memberships).all(|membership| membership.is_personal_of(user));

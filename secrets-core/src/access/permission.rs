@@ -10,9 +10,9 @@ use crate::store::{ChainLink, Relation};
 /// Maximum length of an inheritance chain, including the environment itself.
 pub const MAX_CHAIN_LENGTH: usize = 16;
 
-/// Fails unless the caller has the permission in an environment. A member without a role that
-/// manages the team has the access that was granted in the environment (`granted`), or else the
-/// default access (`otherwise`).
+/// Fails unless the caller has the permission in an environment. Team owners and admins have all
+/// permissions. Any other member has the access level that was granted in the environment
+/// (`granted`) or, if there is none, the default level (`otherwise`).
 pub(super) fn allow_in(
     who: &Who,
     relation: Relation,
@@ -100,7 +100,7 @@ pub(super) const NO_ACCESS: Error = Error::forbidden("you have no access to this
 /// Error for service tokens whose scope does not include the project or environment.
 pub(super) const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
 
-/// Error for an inheritance chain of more than [`MAX_CHAIN_LENGTH`] environments.
+/// Error for an inheritance chain of more than 16 environments ([`MAX_CHAIN_LENGTH`]).
 pub(crate) const CHAIN_TOO_LONG: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: std::borrow::Cow::Borrowed("an inheritance chain may hold at most 16 environments"),

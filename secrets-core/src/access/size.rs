@@ -28,7 +28,8 @@ pub(super) fn too_large(limit: usize, are_several: bool) -> Error {
 
 const MIB: usize = 1024 * 1024;
 
-/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
+/// Error if the secrets of the requested keys exceed 64 MiB in total
+/// ([`ResolvedEnvironment::MAX_BYTES`]).
 ///
 /// [`ResolvedEnvironment::MAX_BYTES`]: crate::store::ResolvedEnvironment::MAX_BYTES
 pub(super) const TOO_MANY_BYTES: Error = Error::Refused {

@@ -27,8 +27,8 @@ fn service_token(can_read: bool, can_write: bool) -> Who {
     Who::Token(Arc::new(token))
 }
 
-/// Calls `check` with each of [`PERMISSIONS`]. Returns 1 for each permission for which it succeeds,
-/// and 0 for the others.
+/// Calls `check` with each permission, in the order of [`PERMISSIONS`]. Returns 1 for each
+/// permission for which `check` succeeds, and 0 for the others.
 fn allowed(check: impl Fn(Permission) -> Result<(), Error>) -> [u8; 6] {
     PERMISSIONS.map(|wanted| u8::from(check(wanted).is_ok()))
 }

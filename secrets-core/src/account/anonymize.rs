@@ -10,27 +10,28 @@ use crate::store::StoreResult;
 /// not wait long.
 pub(super) const MAX_ENTRIES: u32 = 1_000;
 
-/// Maximum number of users in one round.
+/// Maximum number of deleted users that one run of the worker processes.
 const MAX_USERS: u32 = 16;
 
-/// Maximum number of transactions in one round, so that it ends well within its timeout.
+/// Maximum number of transactions in one run of the worker, so that the run ends well within its
+/// timeout.
 const MAX_TRANSACTIONS: u32 = 500;
 
 /// Time between two runs of the worker.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Worker that removes the names and e-mail addresses of deleted users from the audit log. The
-/// deletion of an account changes at most `MAX_ENTRIES` audit entries; this worker changes the
-/// rest.
+/// deletion of an account changes at most 1,000 audit entries (`MAX_ENTRIES`); this worker changes
+/// the rest.
 pub const ANONYMIZATION: Periodic = Periodic {
     name: "anonymization",
     schedule: Schedule::every(INTERVAL),
     job: |engine| Box::pin(async move { Ok(anonymize(&engine).await?) }),
 };
 
-/// Continues the anonymization of deleted users, in short transactions, until it is complete or the
-/// limits of a call are reached. A user whose entries cannot be changed does not delay the others;
-/// the first error is returned at the end.
+/// Removes the names and e-mail addresses of deleted users from the audit log, in short
+/// transactions: at most 16 users and 500 transactions per call. If the entries of one user cannot
+/// be changed, the other users are still processed, and the first error is returned at the end.
 pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
     let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
     let (mut result, mut transactions) = (Ok(()), 0);

@@ -41,9 +41,9 @@ pub struct AccountTeam {
     pub id: TeamId,
     /// Name of the team.
     pub name: DisplayName,
-    /// Role in the team.
+    /// Role of the user in the team.
     pub role: Role,
-    /// True for a personal team. It may be the user's own, or another user's that this user joined.
+    /// True for a personal team: the user's own, or one of another user that this user has joined.
     pub is_personal: bool,
 }
 

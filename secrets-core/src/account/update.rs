@@ -13,12 +13,13 @@ use crate::users::locked_user;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
-    /// New display name. Sign-ins no longer replace it with the name from the identity provider.
+    /// New display name. After this change, sign-ins no longer replace the display name with the
+    /// name from the identity provider.
     #[cfg_attr(feature = "openapi", schema(value_type = DisplayName))]
     pub name: Option<DisplayName>,
 }
 
-/// Changes the caller's account.
+/// Changes the profile of the caller's account: the display name.
 #[derive(Debug)]
 pub struct UpdateAccount {
     /// Profile fields to change.

@@ -74,9 +74,9 @@ pub const SEAL_BATCHES: Periodic = Periodic {
     },
 };
 
-/// Stores the audit entry `audit.resumed` if the last batch of audit entries could not be stored.
-/// This test makes the node healthy again as soon as the store accepts entries, even if a load
-/// balancer sends no requests to the unhealthy node.
+/// Tries to store the audit entry `audit.resumed` if the last batch of audit entries could not be
+/// stored. Once this succeeds, the node is healthy again, even if a load balancer sends no requests
+/// to the unhealthy node.
 pub async fn probe(engine: &Engine) {
     if engine.records() {
         return;
@@ -196,8 +196,8 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
 }
 
 /// Deletes the audit entries at the start of a team's audit chain whose retention period has ended,
-/// at most [`MAX_PRUNED`]. If there are more such entries, returns the time at which the retention
-/// period of the last deleted entry ended.
+/// at most 1,000 ([`MAX_PRUNED`]). If there are more such entries, returns the time at which the
+/// retention period of the last deleted entry ended.
 async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Option<Time>> {
     let retention = TimeDelta::days(audit_days(engine, team).await?);
     let cutoff = engine.now() - retention;
@@ -244,7 +244,8 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     Ok(verified)
 }
 
-/// Verifies one audit chain. Returns the number of its entries, or the first invalid position.
+/// Verifies one audit chain. The inner result is the number of its entries or, if the chain is not
+/// valid, the first invalid position.
 async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
     let (mut position, mut hash) = (head.base, head.base_hash);
     if !is_same(&head.mac, &head_mac(engine.keyring(), head)) {

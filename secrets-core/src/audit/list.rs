@@ -18,8 +18,8 @@ const MAX_TEAMS: usize = 100;
 /// [`MIN_READ`]. Because of this limit, a page can hold fewer matching entries than requested, or
 /// none, and still have a cursor.
 const MAX_READ: u32 = 5_000;
-/// Number of audit entries that a query may read for each team, even if the total then exceeds
-/// [`MAX_READ`].
+/// Number of audit entries that a query may read for each team, even if the total then exceeds the
+/// 5,000 entries of [`MAX_READ`].
 const MIN_READ: u32 = 1_000;
 
 /// Reads a page of the audit log of one team, or of all teams the caller manages.
@@ -86,7 +86,8 @@ impl Operation for ListAudit {
 }
 
 /// Reads the next audit entries of several teams (one filter for each team). Also returns the time
-/// and ID up to which the log of all teams was read; `None` if it was read to its end.
+/// and ID of the entry up to which the logs of all teams were read; `None` if all logs were read to
+/// their ends.
 ///
 /// Only one query at a time reads the log of a team, and it uses a database connection that is
 /// reserved for audit log queries. So neither other teams nor reads of secrets wait for it.

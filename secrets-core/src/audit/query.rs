@@ -33,9 +33,9 @@ pub struct AuditQuery {
     pub actor_id: Option<String>,
     /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: Option<String>,
-    /// Project in which the action took place: a UUID.
+    /// ID (UUID) of the project in which the action took place.
     pub project_id: Option<String>,
-    /// Environment in which the action took place: a UUID.
+    /// ID (UUID) of the environment in which the action took place.
     pub environment_id: Option<String>,
     /// Type of the affected object, such as `secret`.
     pub resource_type: Option<String>,

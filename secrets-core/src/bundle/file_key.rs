@@ -21,8 +21,9 @@ use crate::crypto::Key;
 /// it.
 pub(super) struct FileKey(Key);
 
-/// Kind of the secret, known to the creator and the recipient of a bundle, from which the key that
-/// wraps the file key is derived.
+/// Kind of key that both the creator and the recipient of a bundle know: a raw random key, or a key
+/// derived from a passphrase with Argon2id. The key that wraps (encrypts) the file key is derived
+/// from this key.
 #[derive(Clone, Copy)]
 pub(super) enum Shared {
     Raw,
@@ -96,8 +97,8 @@ impl FileKey {
         Some(Self(Key::from_bytes(key)))
     }
 
-    /// Wraps the file key for a public key and returns HPKE's `enc` and the wrapped key. `None` if
-    /// the public key is not valid.
+    /// Wraps the file key for a public key, with HPKE (RFC 9180). Returns the encapsulated key
+    /// (`enc`) and the wrapped file key; `None` if the public key is not valid.
     pub(super) fn wrap_for(
         &self,
         public: &PublicKey,

@@ -46,9 +46,9 @@ pub(super) struct Header {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Slot {
-    /// File key wrapped under a raw key.
+    /// File key wrapped with a raw key, which is random.
     Raw { w: Binary<WRAPPED> },
-    /// File key wrapped under a key derived from a passphrase.
+    /// File key wrapped with a key derived from a passphrase.
     Argon2id { s: Binary<16>, m: u32, it: u32, p: u8, w: Binary<WRAPPED> },
     /// File key wrapped for an X25519 public key.
     X25519 { enc: Binary<32>, w: Binary<WRAPPED> },
@@ -172,8 +172,8 @@ fn is_known(json: &[u8]) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Validates the recipients. Allows at most one raw key and one passphrase, so that a reader tries
-/// one raw key or derives a key from a passphrase once.
+/// Validates the recipients. Allows at most one raw key and at most one passphrase, so that a
+/// reader with a raw key or a passphrase has only one recipient to try.
 fn check(recipients: &[Slot]) -> Result<(), BundleError> {
     if !(1..=RECIPIENTS).contains(&recipients.len()) {
         return Err(BundleError::Malformed("it must have 1 to 16 recipients"));
@@ -221,8 +221,9 @@ pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// Deserializes a time in its canonical form: RFC 3339 in UTC with `Z`, at most microseconds. Times
-/// before 1970 and leap seconds are rejected, because not every language can represent them.
+/// Deserializes a time in its canonical form: RFC 3339 in UTC with `Z`, with a precision of at most
+/// microseconds. Times before 1970 and leap seconds are rejected, because not every language can
+/// represent them.
 pub(super) fn canonical_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     let time = DateTime::parse_from_rfc3339(&text).map_err(de::Error::custom)?.with_timezone(&Utc);

@@ -26,22 +26,23 @@ const PUBLISHED: [&str; 2] = [
 /// Current time, as Unix time: the creation time of the published test vector.
 const NOW: i64 = 1_767_225_600;
 
-/// Key and signer of the bundles that are created from the input.
+/// Bundle key and signing key of the bundles that this fuzz target creates from the fuzzer's input.
 static OWN: LazyLock<(BundleKey, SigningKey)> = LazyLock::new(|| {
     let key = |byte| Key::from_slice(&[byte; 32]).unwrap();
     (BundleKey(key(1)), SigningKey::of(&key(2)))
 });
 
-/// Opens the input as a bundle, parses the input as a header, and opens a bundle whose payload is
-/// the input.
+/// Fuzz target of bundles: opens the input as a bundle, parses the input as a header, and creates
+/// and opens a bundle whose payload is the input.
 pub fn bundle(bytes: &[u8]) {
     file(bytes);
     header(bytes);
     payload(bytes);
 }
 
-/// Opens a bundle whose signer is unknown to the fuzzer. If a bundle opens, it does not open with a
-/// changed bit.
+/// Opens the input as a bundle of a signer whose private key the fuzzer does not know. If the
+/// bundle opens, checks that it no longer opens after a bit was changed, the last byte was removed
+/// or a byte was appended.
 fn file(bytes: &[u8]) {
     let [key, signer] = PUBLISHED;
     let opener = opener(key.parse().unwrap(), signer.parse().unwrap());
@@ -61,7 +62,8 @@ fn file(bytes: &[u8]) {
     }
 }
 
-/// Checks that a valid header is encoded to a valid header with the same fields.
+/// Parses the input as a header. If the header is valid, encodes it as JSON again, and checks that
+/// the new JSON is a valid header with the same metadata, salt and signer.
 fn header(bytes: &[u8]) {
     let Some(read) = Header::read(bytes).ok().filter(|_| bytes.len() <= HEADER) else { return };
     let (metadata, salt, signer) = (read.metadata.clone(), read.salt, read.signer);
@@ -71,7 +73,8 @@ fn header(bytes: &[u8]) {
     assert!(again.write() == Some(written), "a header has one encoding");
 }
 
-/// Checks that exactly the payloads open that are JSON arrays of secrets, sorted by key.
+/// Creates a bundle whose payload is the input. Checks that the bundle opens if and only if the
+/// input is a JSON array of secrets that are sorted by secret key.
 fn payload(bytes: &[u8]) {
     let (key, signing) = &*OWN;
     let time = Time::from_timestamp(NOW, 0).unwrap();

@@ -47,7 +47,7 @@ pub struct Opened<R> {
     metadata: BundleMetadata,
     signer: Signer,
     items: Items<R>,
-    /// Offset of the chunks in the source, and their length in bytes.
+    /// Offset of the first chunk in the source, and the total length of all chunks, in bytes.
     chunks: (u64, u64),
     last: Option<SecretKey>,
     is_over: bool,

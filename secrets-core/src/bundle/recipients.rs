@@ -52,8 +52,8 @@ enum Kind {
     X25519,
 }
 
-/// Recipients of a bundle, with the key of a passphrase already derived. There are 1 to 16
-/// recipients: at most one raw key, at most one passphrase, and no public key twice.
+/// Recipients of a bundle: 1 to 16, with at most one raw key, at most one passphrase, and no public
+/// key twice. The encryption key of the passphrase is already derived.
 pub struct Recipients {
     key: Option<Key>,
     passphrase: Option<Derived>,
@@ -89,8 +89,8 @@ impl Recipients {
     }
 
     /// Validates the requested recipients, generates a raw key if one is requested, and derives the
-    /// encryption key from the passphrase if there is one. The derivation takes as much time and
-    /// memory as in [`passphrase`](Self::passphrase).
+    /// encryption key from the passphrase if there is one. The derivation takes 64 MiB of memory
+    /// and up to about a second.
     pub fn prepare(wanted: Vec<NewRecipient>) -> Result<(Self, Option<BundleKey>)> {
         if !(1..=RECIPIENTS).contains(&wanted.len()) {
             return Err(Error::invalid("recipients", "must be 1 to 16"));

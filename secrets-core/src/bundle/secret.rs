@@ -10,7 +10,7 @@ use crate::model::{EnvironmentName, SecretKey, Time};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledSecret {
-    /// Secret key.
+    /// Secret key: the name of the secret, such as `DATABASE_URL`.
     pub key: SecretKey,
     /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]

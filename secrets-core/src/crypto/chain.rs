@@ -11,8 +11,8 @@ use super::Keyring;
 pub(crate) struct ChainMac(Hmac<Sha256>);
 
 impl ChainMac {
-    /// Starts the computation of a MAC, with the key of this instance of the service for audit
-    /// chains. The first two fields are `purpose` and the ID of the instance.
+    /// Starts the computation of a MAC with the instance's key for audit chains. The first two
+    /// fields are `purpose` and the ID of the instance.
     pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mac =

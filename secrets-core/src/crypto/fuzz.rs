@@ -9,7 +9,7 @@ use super::cipher::NONCE;
 use super::record::{HEADER, header};
 use super::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 
-/// Version of the project key.
+/// Version of the project key with which this fuzz target encrypts.
 const VERSION: u32 = 3;
 
 /// Project key of the published test vectors: the bytes 0 to 31.
@@ -17,8 +17,8 @@ static KEY: LazyLock<Key> = LazyLock::new(|| {
     Key::from_bytes(Zeroizing::new(std::array::from_fn(|place| place.to_le_bytes()[0])))
 });
 
-/// Decrypts the input as a stored record. Then encrypts the input as a value and as a padded value,
-/// and decrypts both.
+/// Fuzz target of encrypted records. Decrypts the input as a stored record; then encrypts the
+/// input, once as an already padded value and once as a normal value, and decrypts both.
 pub fn record(bytes: &[u8]) {
     decrypt(bytes);
     decrypt_padded(bytes);
@@ -41,7 +41,7 @@ fn decrypt(bytes: &[u8]) {
     }
 }
 
-/// Encrypts the input in place of a padded value, and decrypts the record.
+/// Encrypts the input as if it were an already padded value, and decrypts the resulting record.
 fn decrypt_padded(inner: &[u8]) {
     let (key, header) = (key(VERSION), header(VERSION));
     let mut record = header.to_vec();
@@ -52,15 +52,16 @@ fn decrypt_padded(inner: &[u8]) {
     }
 }
 
-/// Checks that the value has only this record, with the same nonce.
+/// Checks that encrypting `value` again with the nonce of `sealed` gives exactly the record
+/// `sealed`.
 fn assert_canonical(sealed: &Sealed, value: &Plaintext, version: u32) {
     let nonce = sealed.as_bytes()[HEADER..].first_chunk::<NONCE>();
     let again = nonce.map(|nonce| Sealed::seal_with_nonce(&key(version), &context(), value, nonce));
     assert!(again.as_ref() == Some(sealed), "a value has one encoding");
 }
 
-/// Encrypts a value. Checks that the record decrypts to the value, and that it does not decrypt if
-/// a bit was changed, bytes are missing, or the context is another one.
+/// Encrypts a value. Checks that the record decrypts to the value, and that it no longer decrypts
+/// if a bit was changed, bytes were removed or appended, or another context is given.
 fn encrypt(value: &Plaintext, bytes: &[u8]) {
     let sealed = Sealed::seal_with_nonce(&key(VERSION), &context(), value, &[9; NONCE]);
     assert!(sealed.open(&key(VERSION), &context()).is_ok_and(|opened| opened == *value));

@@ -30,7 +30,7 @@ impl Key {
         Some(Self(Zeroizing::new(bytes.try_into().ok()?)))
     }
 
-    /// Returns the bytes of the key, for a [`RootKeys`] that wraps it.
+    /// Returns the bytes of the key, so that an implementation of [`RootKeys`] can wrap it.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -59,7 +59,8 @@ impl fmt::Debug for Key {
 pub struct RootKeyId(pub [u8; 8]);
 
 impl RootKeyId {
-    /// Derives the ID of a root key that a key service holds from the name of the key.
+    /// Derives the ID of a root key from `name`. Used for a root key that a key service holds: the
+    /// name identifies the key service and the key.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let mut digest = Sha256::new_with_prefix(b"secrets-core/v1/root-name\0");

@@ -235,7 +235,7 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps (decrypts) a project key. Counts a failure.
+    /// Unwraps (decrypts) a project key. If that fails, the failure is counted.
     pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
         let context = dek_context(self.instance, record.project, record.version);
         let key = unwrap(&self.wrapping, &record.wrapped, &context)
@@ -243,7 +243,7 @@ impl Keyring {
         Ok(ProjectKey { version: record.version, cipher: Cipher::new(&key) })
     }
 
-    /// Decrypts a record of a project. Counts a failure.
+    /// Decrypts a record of a project. If that fails, the failure is counted.
     pub(crate) fn open(
         &self,
         sealed: &Sealed,

@@ -18,7 +18,7 @@ use super::{Plaintext, Undecryptable};
 pub(crate) const IV: usize = 12;
 const TAG: usize = 16;
 
-/// The shared secret of two parties.
+/// A secret that two parties share. The keys for their messages are derived from it.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a>(pub(crate) &'a Plaintext);
 

@@ -39,7 +39,8 @@ pub enum Purpose {
     Description = 2,
     /// Connection settings of a rotation, including the administrator's password.
     RotationAdmin = 3,
-    /// Settings of a rotation's proxy function, including the shared secret.
+    /// Settings of the AWS Lambda function through which a rotation reaches its database, including
+    /// the secret that the service and the function share.
     ProxySecret = 4,
     /// URL and signing secret of a webhook.
     WebhookSecret = 5,
@@ -90,13 +91,13 @@ pub struct RecordContext<'a> {
     pub environment: Option<EnvironmentId>,
     /// ID of the secret or other object that the record belongs to.
     pub object: Uuid,
-    /// Secret key; empty for objects that are not secrets.
+    /// Name of the secret, such as `DATABASE_URL`; empty for objects that are not secrets.
     pub key: &'a str,
     /// Version of the secret; 0 for objects without versions.
     pub version: u64,
 }
 
-/// Buffer for associated data. Only data with very long keys needs a heap allocation.
+/// Buffer for associated data. Only data with a very long secret name needs a heap allocation.
 pub(super) type AssociatedData = SmallVec<[u8; 192]>;
 
 impl RecordContext<'_> {

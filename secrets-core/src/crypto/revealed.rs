@@ -13,7 +13,7 @@ pub trait Revealed {
 }
 
 /// Serializes a confidential value as a string, to put it into a response or into data that is then
-/// encrypted. Named in the attribute `#[serde(serialize_with)]` of a field.
+/// encrypted. Used in the attribute `#[serde(serialize_with)]` of a field.
 pub fn revealed<T: Revealed, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.serialize_text(serializer)
 }

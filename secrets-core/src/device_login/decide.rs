@@ -43,7 +43,7 @@ pub enum Decision {
     Deny,
 }
 
-/// Result of a decision about a device login.
+/// Result of approving or denying a device login.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Decided {

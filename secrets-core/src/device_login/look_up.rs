@@ -27,7 +27,7 @@ pub struct DeviceRequest {
     /// Name of the client's machine, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// Operating system, as reported by the client.
+    /// Operating system of the client's machine, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
     /// IP address of the client.

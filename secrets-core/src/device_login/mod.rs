@@ -75,8 +75,8 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Fails if this IP address has submitted too many invalid credentials in the current minute. For
-/// web pages on which a user enters a credential.
+/// Fails if this IP address has submitted too many invalid credentials in the current minute.
+/// Called by web pages on which a user enters a credential.
 pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
     let window = engine.shared::<LoginAttempts>().addresses.peek(address, engine.now());
     let bound = Bound::LoginAttempts;

@@ -10,7 +10,7 @@ use crate::model::{Error, Result, SessionKind, Subject, UserId};
 use crate::sessions::{self, NewSession};
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 
-/// Client ID of the only registered client.
+/// OAuth client ID of the command line, the only client that can use the device login.
 pub(super) const CLIENT: &str = "cli";
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -47,7 +47,7 @@ pub enum PollOutcome {
     Refused(PollError),
 }
 
-/// A new session (access token response of RFC 6749, section 5.1).
+/// A new command-line session (access token response of RFC 6749, section 5.1).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliGrant {

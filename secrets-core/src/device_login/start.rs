@@ -21,11 +21,12 @@ pub struct NewDeviceLogin {
     pub client_name: Option<DisplayName>,
     /// Name of the client's machine: 1 to 100 characters.
     pub hostname: Option<DisplayName>,
-    /// Operating system: 1 to 100 characters.
+    /// Operating system of the client's machine: 1 to 100 characters.
     pub os: Option<DisplayName>,
 }
 
-/// Starts a device login. No credential is required.
+/// Starts a device login: the sign-in of a command-line client, which a user approves in a browser.
+/// No credential is required.
 #[derive(Debug)]
 pub struct StartDeviceLogin {
     /// Details of the client that starts the login.

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 pub enum Class {
     /// Globally reachable unicast address. Connections are allowed.
     Global,
-    /// Special address: private, loopback, translated or reserved. Connections are allowed only if
-    /// the operator lists the address.
+    /// Special address: private, loopback, reserved, or used for network address translation (NAT).
+    /// Connections are allowed only if the operator lists the address.
     Special,
     /// Link-local or cloud metadata address, multicast, broadcast or unspecified address.
     /// Connections are never allowed.

@@ -65,7 +65,7 @@ impl EgressPolicy {
     }
 
     /// True if connecting to `address` without TLS is allowed: the operator must have listed the
-    /// address or `host`. `host` has the same meaning as in [`permits`](Self::permits).
+    /// address or `host`, the name that was resolved to the address.
     #[must_use]
     pub fn permits_plaintext(&self, host: &str, address: IpAddr) -> bool {
         classify(address) != Class::Forbidden && self.lists(host, address)

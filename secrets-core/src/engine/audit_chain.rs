@@ -22,11 +22,13 @@ use crate::store::{
 /// Other writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches of audit entries that are held in memory while they are moved.
+/// Maximum number of batches of audit entries that are loaded into memory at a time, to move their
+/// entries to the audit log.
 const MAX_BATCHES: u32 = 16;
 
-/// Number of audit entries that are moved in one transaction, except if one batch has more. Reads
-/// wait for the transaction on SQLite.
+/// Maximum number of audit entries that are moved from batches to the audit log in one transaction.
+/// A batch with more entries is moved in a transaction of its own. On SQLite, reads wait for the
+/// transaction.
 const MAX_MOVED: usize = 256;
 
 /// Lock that a task holds while it moves batches of audit entries. Other tasks of this process wait
@@ -37,8 +39,8 @@ struct Moving(Mutex<()>);
 /// Appends the entries of all batches committed before this call to the audit chains of their
 /// teams. Returns the number of entries.
 ///
-/// Several nodes may call this function concurrently: each handles the batches that it deleted
-/// itself.
+/// Several nodes may call this function concurrently: the entries of a batch are moved by the node
+/// that deletes the batch.
 pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let last = engine.store().read().await?.last_audit_batch().await?;
     let Some(last) = last else { return Ok(0) };
@@ -180,8 +182,8 @@ fn unreadable() -> StoreError {
     StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
-/// Locks the audit chain of a team, and returns its head (the stored end). A team without a chain has
-/// the head of an empty one. Fails if the MAC of the stored head is invalid.
+/// Locks the audit chain of a team, and returns its head (the stored end). For a team without a
+/// chain, returns the head of an empty chain. Fails if the MAC of the stored head is invalid.
 pub(crate) async fn head(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -219,10 +221,10 @@ fn head_or_empty(
     stored.map_or_else(|| Ok(empty()), |head| authentic_head(keyring, *head))
 }
 
-/// Extends the audit chain of a team, which has this head, by `stored` entries, which are already in
-/// the audit log, and `new` entries, which are not. A `new` entry with the ID of a `stored` one is
-/// ignored. Returns the extension and the other new entries, with their positions and hashes, which
-/// the caller inserts.
+/// Extends the audit chain of a team after its current end, `head`. The entries in `stored` are
+/// already in the audit log, the entries in `new` are not; a new entry that has the ID of a stored
+/// entry is ignored. Returns the extension, and the other new entries with their positions and
+/// hashes, for the caller to insert.
 pub(crate) fn extend(
     keyring: &Keyring,
     head: AuditHead,

@@ -20,7 +20,8 @@ pub(crate) struct AuditContext {
     /// True if the operation gets no audit entry of its own: a read that returned no values, a
     /// batch of changes that each have an entry, or a change that changed nothing.
     pub(crate) skips_audit: bool,
-    /// ID of the actor, for a caller that had no ID at the start of the operation.
+    /// ID of the user who signs in; `None` in other operations. A user who signs in for the first
+    /// time has no ID before the operation.
     pub(crate) actor: Option<Uuid>,
     /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,

@@ -36,7 +36,8 @@ struct Waiting {
     stored: oneshot::Sender<bool>,
 }
 
-/// A batch that is being written. Dropping this value marks the queue as failing.
+/// A batch that is being written. If the write is cancelled, this value is dropped and marks the
+/// queue as failing.
 struct Unfinished<'a>(&'a AtomicBool);
 
 impl Drop for Unfinished<'_> {

@@ -28,8 +28,8 @@ pub struct Context<'a, A: Access> {
     pub(crate) engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
-    /// Counters of the environment that [`Lock::Secrets`] locked, as they were when the lock was
-    /// acquired.
+    /// Revision and sizes of the environment that [`Lock::Secrets`] locked, as they were when the
+    /// lock was acquired.
     pub(crate) locked_counters: EnvironmentCounters,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
     pub(super) is_dry_run: bool,
@@ -118,7 +118,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.engine.ports()
     }
 
-    /// Returns the key ring of the instance, with its encryption keys.
+    /// Returns the keyring of the instance, with its encryption keys.
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.engine.keyring()
     }
@@ -144,9 +144,10 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// Reserves memory of the caller's account for secrets of this size, and keeps it until the
-    /// output of the operation is returned. Waits until the memory is free, except if the operation
-    /// writes or the total size is at most 64 KiB: then nothing is reserved.
+    /// Reserves memory for `bytes` bytes of secrets, from the caller's share of the memory budget,
+    /// until the output of the operation is returned. Waits until the memory is free. Reserves
+    /// nothing if the operation writes, or while at most 64 KiB of the requested memory are
+    /// unreserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;

@@ -25,7 +25,7 @@ const MAX_ITEMS: usize = 1_000;
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// Delay before the retry after an item's first failure if the store was unavailable. Shorter than
-/// [`FIRST_DELAY`], because the failure is not caused by the item.
+/// the usual minute ([`FIRST_DELAY`]), because the failure is not caused by the item.
 const FIRST_DELAY_OF_STORE: TimeDelta = TimeDelta::seconds(5);
 /// Maximum delay before an item is tried again if the store was unavailable.
 const MAX_DELAY_OF_STORE: TimeDelta = TimeDelta::minutes(1);
@@ -55,8 +55,8 @@ pub enum WorkItem {
     ProjectPurge(ProjectId),
     /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
-    /// Decrypting the stored records of a rotation that has the status `error`, because they could
-    /// not be decrypted.
+    /// Decrypting the stored records of a rotation. While they cannot be decrypted, the rotation
+    /// has the status `error`.
     RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
@@ -74,9 +74,10 @@ pub struct FailingItem {
     pub since: Time,
     /// Number of consecutive failures.
     pub failures: u32,
-    /// Number of the most recent consecutive failures that have the current `delays`.
+    /// Number of consecutive failures since `delays` last changed. Determines the delay before the
+    /// next try.
     with_delays: u32,
-    /// Delays after the first failure and after many failures.
+    /// Delay before the retry after the first failure, and maximum delay after many failures.
     delays: (TimeDelta, TimeDelta),
     /// Time of the next try of the item.
     retry_at: Time,
@@ -150,7 +151,8 @@ impl Failures {
     }
 
     /// Returns the failing items, at most 1,000 of each kind, ordered by the times of their first
-    /// failures. Receivers of webhooks come last, because they belong to tenants, who can have many.
+    /// failures. Receivers of webhooks come last, because they belong to tenants, who can have
+    /// many.
     pub(crate) fn list(&self, now: Time) -> Vec<FailingItem> {
         let mut items = lock(&self.0);
         items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);

@@ -48,7 +48,8 @@ pub enum Audit {
     /// Audit entries of a read, written before the output is returned. If they cannot be written,
     /// the operation fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Audit entries like those of [`Read`](Audit::Read), but always recorded.
+    /// Audit entries of an export, written like those of [`Read`](Audit::Read), but even if the
+    /// operator has turned off the recording of reads.
     Export(&'static str),
 }
 

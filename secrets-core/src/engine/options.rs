@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use crate::crypto::{InstanceRecord, RootKeys};
 use crate::egress::EgressPolicy;
 use crate::limits::SharedCounters;
+use crate::model::rotations::DatabaseKind;
 use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
@@ -36,7 +37,8 @@ pub struct Ports {
     /// Verifier of the identity provider's tokens. Without it, users sign in only with identities
     /// that the host application has verified itself.
     pub identity: Option<Arc<dyn IdentityVerifier>>,
-    /// Mailer. Without it, the inviter gets the link of an invitation and must send it.
+    /// Mailer. Without it, the inviter gets the link of the invitation, and must send the link to
+    /// the invited person.
     pub mail: Option<Mail>,
     /// Drivers that rotate credentials. Without them, no rotations are performed.
     pub rotators: Option<Rotators>,
@@ -80,6 +82,18 @@ impl Ports {
         previous.filter(|root| root.id() == instance.root_key).unwrap_or(self.root.as_ref())
     }
 
+    /// Returns the kinds of database that rotations can use: those with a driver, and the built-in
+    /// ones, which a proxy function can rotate without a driver.
+    pub(crate) fn database_kinds(&self) -> Vec<DatabaseKind> {
+        let mut kinds: Vec<_> = self.rotators.iter().flat_map(Rotators::direct_kinds).collect();
+        for built_in in DatabaseKind::BUILT_IN {
+            if kinds.iter().all(|kind| kind.name != built_in.name) {
+                kinds.push(built_in);
+            }
+        }
+        kinds
+    }
+
     /// Returns the timeouts and intervals of rotations.
     pub(crate) fn timings(&self) -> Timings {
         self.rotators.as_ref().map_or_else(Timings::default, |rotators| rotators.timings)
@@ -106,8 +120,9 @@ pub struct Options {
     /// Time limit of an operation, from its start to its commit, including the waits for a
     /// connection and for other operations of the account. Needs [`Ports::timer`].
     pub time_limit: Duration,
-    /// Maximum size of the encrypted secrets of an environment and its ancestors that are returned
-    /// at once, in bytes; at most [`ResolvedEnvironment::MAX_BYTES`], the default. More is refused as
+    /// Maximum size in bytes of the encrypted secrets of an environment and its ancestors that are
+    /// returned at once. The default and the highest value is 64 MiB
+    /// ([`ResolvedEnvironment::MAX_BYTES`]). A request for more fails with the error code
     /// [`Code::AnswerTooLarge`](crate::model::Code::AnswerTooLarge).
     pub max_answer_bytes: usize,
     /// Lifetimes of browser sessions.
@@ -116,8 +131,8 @@ pub struct Options {
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
     pub egress: EgressPolicy,
-    /// Base URL of links in the results of operations called by name
-    /// ([`registry`](crate::registry)).
+    /// Base URL of the links, such as the link of an invitation, that operations return if they are
+    /// called by name through the [`registry`](crate::registry).
     pub links: BaseUrl,
 }
 

@@ -43,7 +43,8 @@ struct Kinds {
     len: usize,
     /// Number of refusals that were not counted by kind, because there were too many kinds.
     dropped: u64,
-    /// Audit entries that could not be stored and will be stored later: at most [`MAX_KINDS`].
+    /// Audit entries that could not be stored and will be stored later: at most 8,192
+    /// ([`MAX_KINDS`]).
     unwritten: Vec<AuditRecord>,
 }
 
@@ -96,8 +97,8 @@ impl Kinds {
     }
 
     /// Returns the audit entries to store now: for refusals before the current minute and, if
-    /// `all`, also for refusals in the current minute. Removes kinds that have no refusal to store
-    /// and no entry that was stored in the current minute.
+    /// `all`, also for refusals in the current minute. First removes each kind without new refusals
+    /// whose last entry was stored before the current minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
         self.by_account.retain(|_, kinds| {

@@ -15,19 +15,21 @@ use crate::store::Store;
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Additional time, after the time limit of an operation that is not long, for its commit or for
-/// its audit entries. So an operation that has just succeeded is not undone.
+/// Additional time for the commit or the audit entries of an operation that is not long. An
+/// operation that succeeds just before its time limit is therefore not undone.
 const COMMIT_TIME: Duration = Duration::from_millis(500);
 
-/// Interval of the checks whether the store still responds.
+/// Interval between two checks that the store still responds, while a long operation waits to
+/// start.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time limit of a request. A long operation ([`Operation::IS_LONG`](super::Operation)) has eight
-/// times the usual limit, and its commit has the usual limit in addition. It stops waiting for its
-/// turn if the store no longer responds. The store limits single SQL statements.
+/// times the usual limit, and its commit has the usual limit in addition. A long operation that
+/// waits to start fails as soon as the store no longer responds. The duration of each SQL statement
+/// is limited by the store.
 pub(crate) struct TimeLimit<'a> {
-    /// Timer, and the start of this part of the request. `None` if the host application has no
-    /// timer: then there is no limit.
+    /// Timer, and the time at which this part of the request (authentication or operation) started.
+    /// `None` if the host application has no timer: then there is no limit.
     timer: Option<(&'a dyn Timer, Instant)>,
     /// Limit of a request whose operation is not long.
     limit: Duration,
@@ -74,8 +76,8 @@ impl<'a> TimeLimit<'a> {
         })
     }
 
-    /// Waits for `turn`, which ends when the operation may start. A long operation waits only while
-    /// the store responds.
+    /// Waits for `turn`, a future that ends when the operation may start. For a long operation,
+    /// fails as soon as the store no longer responds.
     pub(super) async fn wait<T>(
         &self,
         store: &dyn Store,
@@ -110,8 +112,8 @@ async fn timed<T>(
     }
 }
 
-/// Runs a part of a request before its operation, such as the authentication, until the time limit
-/// of the request. The operation gets the rest of the limit.
+/// Runs a part of a request that precedes the operation, such as the authentication, and ends it at
+/// the time limit of the request. The operation gets the time that is left.
 pub(crate) fn run_before<'a, T: 'a>(
     engine: &'a Engine,
     used: &'a TimeUsed,

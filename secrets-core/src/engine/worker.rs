@@ -25,8 +25,8 @@ pub trait Worker: Send + Sync {
     /// Returns the intervals at which the worker runs, and the limits of its jobs.
     fn schedule(&self) -> Schedule;
 
-    /// Performs one run (round) of the worker: finds the work that is due, and returns jobs that do
-    /// it, at most `room`.
+    /// Performs one run (round) of the worker: finds the work that is due, and returns at most
+    /// `room` jobs that perform the work.
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>>;
 }
 

@@ -38,9 +38,9 @@ pub struct Environment {
     pub inherits_from: Option<EnvironmentId>,
     /// Position of the environment in lists of the project's environments.
     pub order: u32,
-    /// Creation time.
+    /// Creation time of the environment.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the environment.
     pub updated_at: Time,
 }
 

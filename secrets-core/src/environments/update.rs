@@ -20,7 +20,7 @@ use crate::store::EnvironmentRecord;
     "description": "Serves the customers", "inherits_from": "staging",
 })))]
 pub struct EnvironmentChange {
-    /// New name. Default environments cannot be renamed.
+    /// New name of the environment. Default environments cannot be renamed.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EnvironmentName>))]
     pub name: Option<EnvironmentName>,
     /// Environment of the same project to inherit from, by ID or name; `null` stops inheriting.
@@ -45,8 +45,8 @@ pub enum Parent {
 }
 
 /// Changes an environment's name, parent or description. Requires the role owner or admin of the
-/// team: a new parent changes the secrets that others read here, and a new name changes the path
-/// they use.
+/// team: a new parent changes the secrets that other users read in the environment, and a new name
+/// changes the path of the environment.
 #[derive(Debug)]
 pub struct UpdateEnvironment {
     /// Environment to change.
@@ -142,8 +142,8 @@ async fn inherit(
     Ok(())
 }
 
-/// Returns the length of the longest inheritance chain that goes from a descendant up to
-/// `environment`, counting both.
+/// Returns the number of environments in the longest inheritance chain that leads up to
+/// `environment`, including `environment`: 1 if no other environment inherits from it.
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();

@@ -75,12 +75,12 @@ pub enum WatchTarget {
 /// team, or of the process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
-    /// Limit for one user or service token: [`WatchPlace::PER_PRINCIPAL`] watchers.
+    /// Limit for one user or service token: 5 watchers ([`WatchPlace::PER_PRINCIPAL`]).
     Principal(Uuid),
-    /// Limit for one team, with the maximum number of watchers: a quarter of the maximum of the
-    /// process.
+    /// Limit for one team. The number is the maximum number of watchers: a quarter of the maximum
+    /// number in the process.
     Team(TeamId, usize),
-    /// Limit for this process, with the maximum number of watchers.
+    /// Limit for this process. The number is the maximum number of watchers.
     Process(usize),
 }
 
@@ -111,7 +111,8 @@ impl Place for WatchPlace {
 /// of other responses for the environment.
 const ETAG_NAME: &str = "watch";
 
-/// Name that is included in the ETags of a watched project, so that they differ from other ETags.
+/// Name that is included in the ETags of a watched project, so that they differ from the ETags of
+/// other responses for the project.
 const PROJECT_ETAG_NAME: &str = "watch project";
 
 impl Operation for WatchEnvironment {

@@ -9,7 +9,8 @@ use crate::secrets::KeyRef;
 use crate::secrets::reading::effective_secret;
 use crate::secrets::sealing::open_value;
 
-/// Reads the effective value (own or inherited) of one secret key in an environment.
+/// Reads the effective value (own or inherited) of one secret key in an environment, for the
+/// External Secrets Operator (ESO).
 #[derive(Debug)]
 pub struct GetEsoSecret {
     /// Environment to read from.

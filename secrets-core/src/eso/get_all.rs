@@ -9,7 +9,8 @@ use crate::secrets::etag::view_if_changed;
 use crate::secrets::reading::{effective_secrets, values};
 use crate::secrets::{Precondition, WithETag};
 
-/// Reads all effective secret values of an environment. Hidden secrets are not included.
+/// Reads all effective (own or inherited) secret values of an environment, for the External Secrets
+/// Operator (ESO). Hidden secrets are not included.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
     /// Environment to read from.

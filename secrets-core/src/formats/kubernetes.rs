@@ -19,13 +19,14 @@ const OBJECT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
 );
 
-/// Maximum length of a key in the manifest's `data` field, in characters.
+/// Maximum length of a key in the `data` field of a Kubernetes Secret, in characters.
 const MAX_KEY_LENGTH: usize = 253;
 
-/// Maximum total size of the values of one Secret, in bytes.
+/// Maximum total size of the values of one Kubernetes Secret, in bytes: 1 MiB.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// Writes a manifest with the values in base64, as its `data` field requires.
+/// Writes the manifest of a Kubernetes Secret, with the values in base64, as the `data` field of a
+/// manifest requires.
 pub(super) fn manifest(
     secrets: &[(SecretKey, Plaintext)],
     name: &ObjectName,

@@ -6,7 +6,7 @@ use super::room;
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
 
-/// Writes a header line, then one line (CSV record) for each secret.
+/// Writes the secrets as CSV: a header line, then one record for each secret.
 #[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
 pub(super) fn csv(secrets: &[(SecretKey, Plaintext)]) -> String {
     let bytes = records(secrets).expect("every record has two fields");

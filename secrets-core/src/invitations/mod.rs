@@ -56,11 +56,11 @@ pub struct TeamInvitation {
     /// E-mail address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
-    /// Expiry time.
+    /// Expiry time of the invitation.
     pub expires_at: Time,
     /// Time at which the invitation was last sent.
     pub last_sent_at: Time,
-    /// Creation time.
+    /// Creation time of the invitation.
     pub created_at: Time,
     /// URL of the page to accept the invitation. Present only if the service sends no e-mail; the
     /// inviter must then send the URL to the invited person.
@@ -94,9 +94,9 @@ pub struct InvitationPublicInfo {
     pub invited_by_email: String,
     /// Status of the invitation: always `pending`.
     pub status: &'static str,
-    /// Expiry time.
+    /// Expiry time of the invitation.
     pub expires_at: Time,
-    /// Creation time.
+    /// Creation time of the invitation.
     pub created_at: Time,
 }
 

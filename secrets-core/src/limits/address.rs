@@ -34,8 +34,8 @@ impl AddressLimiter {
     }
 
     /// Counts a request from an address. Returns the state of the counter of the IPv4 address or
-    /// IPv6 /64 network or, if the /48 network is over its limit, of that network's counter; `None`
-    /// if unlimited.
+    /// the IPv6 /64 network. If the /48 network is over its limit, returns the state of the counter
+    /// of the /48 network instead. `None` if the limiter allows unlimited requests.
     pub fn count(&self, address: IpAddr, now: Time) -> Option<Window> {
         let (network, wide) = match address.to_canonical() {
             IpAddr::V4(address) => return self.v4.count(address, now),

@@ -9,7 +9,8 @@ use async_lock::{Mutex as AsyncMutex, MutexGuardArc};
 
 use crate::model::lock::lock;
 
-/// Turns of each resource that is in use.
+/// Lets the jobs that use a resource run one at a time, in the order in which they began to wait. A
+/// key of type `K` identifies the resource, such as a team.
 pub struct Turns<K>(Arc<Mutex<HashMap<K, Arc<AsyncMutex<()>>>>>);
 
 /// Turn of one job: its right to use the resource. Dropping the turn lets the next waiting job run.
@@ -19,7 +20,8 @@ pub struct Turn<K: Copy + Eq + Hash> {
     _present: Present<K>,
 }
 
-/// A job that runs or waits. Removes the resource when its last job is dropped.
+/// A job that runs or waits. When the last job of a resource is dropped, the resource is removed
+/// from the map.
 struct Present<K: Copy + Eq + Hash> {
     turns: Turns<K>,
     key: K,
@@ -38,7 +40,7 @@ impl<K> Clone for Turns<K> {
 }
 
 impl<K: Copy + Eq + Hash> Turns<K> {
-    /// Waits until no other job uses the resource.
+    /// Waits until no other job uses the resource `key`, and returns the turn of this job.
     pub async fn acquire(&self, key: K) -> Turn<K> {
         let present = Present { turns: self.clone(), key };
         // Cloned under the lock of the map, so that `Present` knows if it is the last.

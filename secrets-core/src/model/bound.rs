@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{Error, Result, Window};
 
-/// Limit that causes the service to refuse requests. Metrics count the refused requests for each
-/// bound.
+/// Limit that causes the service to refuse requests. Each variant is documented by the quantity
+/// that is limited. Metrics count the refused requests for each bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// Requests per minute without a valid credential from one IP address.
@@ -20,29 +20,29 @@ pub enum Bound {
     /// Wrong user codes per minute of a user, and invalid credentials per minute from an IP address
     /// on the device page.
     LoginAttempts,
-    /// Account exports per hour.
+    /// Exports of one account per hour.
     AccountExports,
-    /// Invitation e-mails per day from a sender or to a recipient.
+    /// Invitation e-mails per day from one sender or to one recipient.
     InvitationMail,
     /// Test events per minute for a webhook.
     WebhookTests,
     /// Open event streams of the process, a team, or a user or service token.
     Watchers,
-    /// Operations of an account that run or wait.
+    /// Operations of one account that run or wait at the same time.
     AccountOperations,
-    /// Maximum duration of an operation.
+    /// Duration of an operation.
     OperationTime,
     /// Number of callers that wait for CPU-bound work.
     CpuQueue,
-    /// Total memory for large request and response bodies.
+    /// Total memory that is reserved for large work, such as large request and response bodies.
     Memory,
-    /// Maximum size of a request body.
+    /// Size of a request body.
     RequestSize,
-    /// Maximum total size of the secrets that one request reads.
+    /// Total size of the secrets that one request reads.
     ResponseSize,
-    /// Open connections from an IP address.
+    /// Open connections from one IP address.
     Connections,
-    /// Limit of a team's plan.
+    /// Number or size of a team's resources that the plan limits, such as projects.
     PlanQuota,
 }
 

@@ -37,8 +37,8 @@ pub enum Error {
         /// Human-readable reason.
         reason: Cow<'static, str>,
     },
-    /// Missing or invalid credential. The string never reveals why a credential is not valid,
-    /// except for the claims of a verified identity token.
+    /// Missing or invalid credential. The string does not reveal why a credential is invalid. Only
+    /// for an identity token with a valid signature, it may name the claim that is not accepted.
     Unauthenticated(&'static str),
     /// The credential was valid, but its lifetime has ended.
     Expired,
@@ -99,8 +99,8 @@ pub struct VersionConflict {
     pub environment: EnvironmentName,
     /// Secret key that the change applies to.
     pub key: SecretKey,
-    /// Version that the request stated. Absent if the request stated no version: the change then
-    /// deletes or describes a secret that does not exist.
+    /// Version that the request expected. Absent if the request stated no version: the conflict is
+    /// then that the secret to delete or describe does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<u32>,
     /// Stored version of the secret in this environment; 0 if the environment has no secret of its
@@ -195,8 +195,8 @@ impl Error {
         }
     }
 
-    /// Converts an "unavailable" error of a commit: the change may have been made. Other errors stay
-    /// the same.
+    /// Converts an "unavailable" error of a commit to [`Error::Unconfirmed`]: the change may have
+    /// been made. Other errors stay the same.
     #[must_use]
     pub(crate) fn unconfirmed(self) -> Self {
         match self {

@@ -1,8 +1,9 @@
 //! Enums whose variants have fixed names, such as statuses. The names are the same in the database
 //! and in JSON.
 
-/// Defines an enum with a name for each variant, used in JSON and in the database. The literal
-/// after the type is the validation error for any other name; a name after `|` is accepted as well.
+/// Defines an enum with a name for each variant, used in JSON and in the database. The string after
+/// the name of the enum is the validation error for an unknown name. A name after `|` is a second
+/// name that is accepted as input for the same variant.
 macro_rules! named_enum {
     ($(#[$doc:meta])* $kind:ident, $rule:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*),+ $(,)?) => {
         $(#[$doc])*

@@ -1,11 +1,9 @@
 //! Names given by users. Each is validated once, when it is parsed. Cloning a name does not copy
 //! its characters.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 
 use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
 use crate::model::{ValidationRule, Violation, ids};
@@ -19,6 +17,14 @@ macro_rules! names {
         #[serde(try_from = "String")]
         pub struct $name(Arc<str>);
 
+        $crate::model::names::name_conversions!($name);
+    )*};
+}
+
+/// Implements the conversions from and to text of a name, a tuple struct of one `Arc<str>` that is
+/// validated by its `TryFrom<String>`.
+macro_rules! name_conversions {
+    ($name:ident) => {
         impl $name {
             /// Returns the name as a string.
             #[must_use]
@@ -27,10 +33,10 @@ macro_rules! names {
             }
         }
 
-        impl FromStr for $name {
-            type Err = Violation;
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::Violation;
 
-            fn from_str(text: &str) -> Result<Self, Violation> {
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 text.to_owned().try_into()
             }
         }
@@ -41,19 +47,21 @@ macro_rules! names {
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
-    )*};
+    };
 }
+
+pub(super) use name_conversions;
 
 names! {
     /// Display name of a team, project or token: 1 to 100 characters, without control or

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
-/// Deserializes a list whose elements must be JSON objects. Named in `#[serde(deserialize_with)]`.
+/// Deserializes a list whose elements must be JSON objects. Used in `#[serde(deserialize_with)]`.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -48,7 +48,7 @@ pub enum Quota {
     /// inherited ones.
     Secrets,
     /// Total size in bytes of the secrets that an environment itself defines: encrypted values and
-    /// descriptions. Every plan limits it: to 16 MiB by default.
+    /// descriptions. Every plan has this limit; the default is 16 MiB.
     Bytes,
     /// Total size in bytes of all secrets of a team and of their previous versions, including those
     /// of deleted projects that can still be restored.

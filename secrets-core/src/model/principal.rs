@@ -95,13 +95,13 @@ pub struct Origin {
     /// Rate-limit window of the team that the request is for, once known. All clones of an origin
     /// share this value.
     pub team_window: TeamWindow,
-    /// Time that the request has used of its time limit before its operation. All clones of an
-    /// origin share this time.
+    /// Time that the request has spent before its operation, deducted from its time limit. All
+    /// clones of an origin share this time.
     pub time_used: TimeUsed,
 }
 
-/// Time that a request has used of its time limit before its operation: for authentication, and for
-/// other waits of the host application. The first operation of the request gets the rest.
+/// Time that a request has spent before its operation, on authentication and on other waits of the
+/// host application. Deducted from the time limit of the request's first operation.
 #[derive(Debug, Clone, Default)]
 pub struct TimeUsed(Arc<AtomicU64>);
 
@@ -112,19 +112,20 @@ impl TimeUsed {
         self.0.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Returns the time used.
+    /// Returns the time that the request has spent so far.
     pub(crate) fn get(&self) -> Duration {
         Duration::from_micros(self.0.load(Ordering::Relaxed))
     }
 
-    /// Returns the time used, and resets it for the next operation of the same caller.
+    /// Returns the time that the request has spent so far, and resets it to zero for the next
+    /// operation of the same caller.
     pub(crate) fn take(&self) -> Duration {
         Duration::from_micros(self.0.swap(0, Ordering::Relaxed))
     }
 }
 
-/// Rate-limit window of the team that a request was counted for. Empty until then: each request is
-/// counted only once, for the first team that the caller is authorized for.
+/// Rate-limit window of the team for which a request was counted. Each request is counted only
+/// once, for the first team that the caller is authorized for; this value is empty until then.
 #[derive(Debug, Clone, Default)]
 pub struct TeamWindow(pub(crate) Arc<OnceLock<Option<Window>>>);
 

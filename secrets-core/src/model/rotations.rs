@@ -1,15 +1,19 @@
 //! Enumerations for rotations: kinds of database, statuses, results and events.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::named_enum::named_enum;
+use super::names::name_conversions;
 use super::{ValidationRule, Violation};
 
 /// Error code of a rotation that is being revoked: the rotation's secrets are deleted, and the
 /// logins of its database users are being disabled.
 pub(crate) const REVOKING: &str = "revoking";
 
-/// Error codes of rotations after which a user must fix a problem before the service continues.
+/// Error codes after which the service does not retry a rotation by itself: a user must fix a
+/// problem first.
 const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
 /// True if the service retries a rotation by itself after an error with this code.
@@ -17,17 +21,45 @@ pub(crate) fn is_retried(code: Option<&str>) -> bool {
     code.is_none_or(|code| !NEEDS_USER.contains(&code))
 }
 
-named_enum! {
-    /// Kind of target database.
-    Integration, "must be postgresql or mysql",
-    /// PostgreSQL 11 or later.
-    Postgresql = "postgresql",
-    /// MySQL 8 or later, or MariaDB 10.5 or later.
-    Mysql = "mysql",
+/// Name of a kind of database, such as `postgresql`: 1 to 32 lower-case letters, digits or `_`. The
+/// service accepts the names in [`DatabaseKind::BUILT_IN`], and those for which the program has
+/// registered a driver.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Integration(Arc<str>);
+
+name_conversions!(Integration);
+
+impl TryFrom<String> for Integration {
+    type Error = Violation;
+
+    fn try_from(text: String) -> Result<Self, Violation> {
+        const NAME: ValidationRule = ValidationRule::of(
+            "must be the name of a kind of database in lower case, such as postgresql",
+        );
+        let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let fits = (1..=32).contains(&text.len()) && text.chars().all(is_valid);
+        if fits { Ok(Self(text.into())) } else { Err(NAME.violation()) }
+    }
 }
 
+/// The interface document lists the built-in names only.
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Integration {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some("Kind of database whose credential is rotated."))
+            .enum_values(Some(DatabaseKind::BUILT_IN.map(|kind| kind.name)))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Integration {}
+
 named_enum! {
-    /// Connection method: direct, or through a proxy function.
+    /// Connection method: direct, or through an AWS Lambda function (proxy).
     ConnectionMethod, "must be direct or proxied",
     /// The service connects to the database itself.
     Direct = "direct",
@@ -37,7 +69,8 @@ named_enum! {
 }
 
 named_enum! {
-    /// Privileges of the rotated database users.
+    /// Privileges of the rotated database users: `read` reads all tables, `read_write` also changes
+    /// their rows, `admin` also creates, alters and drops tables.
     PermissionLevel, "must be read, read_write or admin",
     /// Privilege to read all tables.
     Read = "read" | "read_only",
@@ -68,7 +101,8 @@ named_enum! {
 }
 
 named_enum! {
-    /// Status of a rotation.
+    /// Status of a rotation: `active`, `paused` by a user, `disabled` by the service or by a
+    /// revocation, or `error` if a user must fix a problem with the database.
     RotationStatus, "must be active, paused, disabled or error",
     /// The service rotates the credential when the rotation is due.
     Active = "active",
@@ -190,8 +224,10 @@ impl Slot {
 }
 
 /// Properties of a kind of database that code outside of the database driver needs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseKind {
+    /// Name in requests and in the database, such as `postgresql`; a valid [`Integration`].
+    pub name: &'static str,
     /// Default port of the database server.
     pub default_port: u16,
     /// URL scheme of database URLs, such as `postgres`.
@@ -201,19 +237,23 @@ pub struct DatabaseKind {
     pub url_tls_parameter: Option<&'static str>,
 }
 
-impl Integration {
-    /// Returns the properties of this kind of database.
+impl DatabaseKind {
+    /// PostgreSQL 11 or later.
+    pub const POSTGRESQL: Self = Self {
+        name: "postgresql",
+        default_port: 5432,
+        url_scheme: "postgres",
+        url_tls_parameter: Some("sslmode"),
+    };
+    /// MySQL 8 or later, or MariaDB 10.5 or later.
+    pub const MYSQL: Self =
+        Self { name: "mysql", default_port: 3306, url_scheme: "mysql", url_tls_parameter: None };
+    /// Kinds of database for which this library has a driver.
+    pub const BUILT_IN: [Self; 2] = [Self::POSTGRESQL, Self::MYSQL];
+
+    /// Returns the built-in kind with this name; `None` if there is none.
     #[must_use]
-    pub fn kind(self) -> DatabaseKind {
-        match self {
-            Self::Postgresql => DatabaseKind {
-                default_port: 5432,
-                url_scheme: "postgres",
-                url_tls_parameter: Some("sslmode"),
-            },
-            Self::Mysql => {
-                DatabaseKind { default_port: 3306, url_scheme: "mysql", url_tls_parameter: None }
-            }
-        }
+    pub fn built_in(name: &str) -> Option<Self> {
+        Self::BUILT_IN.into_iter().find(|kind| kind.name == name)
     }
 }

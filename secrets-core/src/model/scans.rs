@@ -6,7 +6,7 @@ use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
 named_enum! {
-    /// Status that a user gives to a scan finding after reviewing it.
+    /// Review status of a scan finding: unresolved, or the result of a user's review.
     FindingStatus, "must be unresolved, resolved, false_positive or ignored",
     /// Not reviewed by a user yet.
     Unresolved = "unresolved",

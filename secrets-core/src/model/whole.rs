@@ -14,14 +14,16 @@ const EXPECTED: &str = "a whole number";
 /// Largest number up to which `f64` represents every whole number exactly: 2^53.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Deserializes an integer of type `T`. Named in `#[serde(deserialize_with)]`.
+/// Deserializes an integer of type `T`, which may be written as `3` or `3.0`. For use in
+/// `#[serde(deserialize_with)]`.
 pub(crate) fn number<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     within_type(Whole::deserialize(deserializer)?)
 }
 
-/// Deserializes an optional integer of type `T`. Named in `#[serde(default, deserialize_with)]`.
+/// Deserializes an optional integer of type `T`, which may be written as `3` or `3.0`. For use in
+/// `#[serde(default, deserialize_with)]`.
 pub(crate) fn optional<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

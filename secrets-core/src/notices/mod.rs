@@ -27,8 +27,8 @@ const MAX_RECIPIENTS: usize = 20;
 /// Minimum time between two notices about the same rotation.
 const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
 
-/// Outbox payload of a notice: its topic and, after the notice was replaced by one notice for each
-/// recipient, the recipient.
+/// Outbox payload of a notice: its topic, and the user to send it to. A notice without a user is
+/// replaced by one notice for each recipient when it is due.
 #[derive(Serialize, Deserialize)]
 struct Notice {
     topic: Topic,
@@ -45,13 +45,15 @@ enum Topic {
     ExpiringToken(TokenId),
 }
 
-/// Outbox channel that sends notices.
+/// Outbox channel that sends notices: e-mails to team owners and admins about failing rotations and
+/// expiring service tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
 /// Enqueues a notice about a rotation whose status has become `error` or `disabled`. The notice is
-/// due immediately, or a day after the previous notice. Does nothing if e-mail is not configured,
-/// or if an earlier notice is not due yet. The caller stores the rotation afterwards.
+/// due immediately, but at least a day after the previous notice about the same rotation. Does
+/// nothing if e-mail is not configured, or if the previous notice is not due yet. The caller must
+/// store the changed record of the rotation afterwards.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,

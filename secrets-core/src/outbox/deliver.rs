@@ -16,12 +16,12 @@ use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// Maximum number of due deliveries that one call examines. Larger than the number of concurrent
-/// deliveries, because many of them may have to wait for the same receiver. If more are due, the
-/// next call continues after the last one.
+/// Maximum number of due deliveries that one call of [`claim_due`] examines. Larger than the number
+/// of concurrent deliveries, because many due deliveries may have to wait for the same receiver. If
+/// more are due, the next call continues after the last examined delivery.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Position up to which the last call examined the due deliveries of each channel, by the channel's
+/// Last delivery that the previous call of [`claim_due`] examined for a channel, by the channel's
 /// kind. Contains only channels with more due deliveries than one call examines.
 #[derive(Default)]
 struct Positions(Mutex<HashMap<&'static str, (Time, DeliveryId)>>);
@@ -67,8 +67,8 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
     }
 }
 
-/// Sends the due deliveries of a channel. Returns the number of deliveries. Several nodes may call
-/// this function concurrently.
+/// Tries once to send the due deliveries of a channel, at most [`Channel::max_in_flight`]. Returns
+/// the number of deliveries that were tried. Several nodes may call this function concurrently.
 pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<usize> {
     let claimed = claim_due(engine, channel, channel.max_in_flight()).await?;
     let number = claimed.len();
@@ -111,7 +111,8 @@ pub async fn claim_due(
     Ok(claimed)
 }
 
-/// Reads due deliveries of a channel and returns those that got a permit, at most `limit`.
+/// Reads due deliveries of a channel and acquires permits to send them. Returns the deliveries that
+/// got a permit, at most `limit`.
 async fn admit_due(
     engine: &Engine,
     channel: &dyn Channel,

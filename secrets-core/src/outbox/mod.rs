@@ -28,7 +28,7 @@ pub trait Channel: Send + Sync {
     fn max_in_flight(&self) -> usize;
 
     /// True if the client that sends this channel's messages (such as the mailer) is configured.
-    /// Otherwise, its deliveries wait in the outbox.
+    /// Otherwise, the channel's deliveries wait in the outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
     /// Acquires a permit to send a delivery. Called before the delivery is claimed. Returns `None`
@@ -43,7 +43,7 @@ pub trait Channel: Send + Sync {
 
     /// Receives all due deliveries before any of them is sent, so that the channel can discard its
     /// state for deliveries that are no longer due. Not called if more deliveries are due than one
-    /// call examines.
+    /// call of [`claim_due`] examines.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the result: sent, to be retried, or failed

@@ -14,7 +14,8 @@ use crate::model::{
 };
 use crate::store::{EnvironmentDefault, PermissionDefault};
 
-/// Placeholder name `*`, for all environments of a project without a default of their own.
+/// Name `*`, which stands for all environments of a project that have no default permission of
+/// their own.
 const OTHERS: &str = "*";
 
 /// Default access of team members to an environment, for members without a permission of their own.
@@ -25,11 +26,11 @@ pub struct DefaultPermission {
     pub id: Uuid,
     /// Project ID.
     pub project_id: ProjectId,
-    /// Environment name, or `*` for all environments without a default of their own, including
-    /// environments created later.
+    /// Environment name, or `*` for all environments that have no default permission of their own,
+    /// including environments created later.
     #[cfg_attr(feature = "openapi", schema(example = "production"))]
     pub environment_name: String,
-    /// Default access level.
+    /// Access level that team members get by default.
     pub default_role: MemberAccess,
     /// Time at which the default permission was set.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -41,8 +42,9 @@ pub struct DefaultPermission {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewDefaults {
-    /// Defaults to set, each environment at most once. Environments that are not listed get the
-    /// default for `*` or, if that is not given, the default of the instance.
+    /// Default permissions to set, each environment at most once. Environments that are not listed
+    /// get the default permission for `*` or, if `*` is not listed either, the default access level
+    /// of the service.
     pub defaults: Vec<NewDefault>,
 }
 
@@ -65,7 +67,7 @@ pub struct NewDefault {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum DefaultScope {
-    /// All environments without a default of their own.
+    /// All environments that have no default permission of their own.
     Others,
     /// Environment with this name.
     Environment(EnvironmentName),
@@ -160,7 +162,8 @@ async fn environments<A: Access>(
     Ok(environments.into_iter().map(|environment| (environment.name, environment.id)).collect())
 }
 
-/// Fails if a default names an unknown environment, or if two defaults name the same environment.
+/// Fails if a default permission names an unknown environment, or if two of them name the same
+/// environment.
 fn check(
     wanted: &[NewDefault],
     environments: &BTreeMap<EnvironmentName, EnvironmentId>,
@@ -211,8 +214,8 @@ async fn set(
     Ok(())
 }
 
-/// Lists the default permissions of a project: first the default for `*`, then the defaults of
-/// single environments by name.
+/// Lists the default permissions of a project: first the default permission for `*`, then those of
+/// single environments, ordered by environment name.
 async fn stored<A: Access>(
     cx: &mut Context<'_, A>,
     project_id: ProjectId,

@@ -109,8 +109,9 @@ impl Operation for PutPermissions {
     }
 }
 
-/// Sets the permissions. Fails if the caller is among the users, or if a user is an owner or admin
-/// of the team, who always has full access.
+/// Sets the access levels of several users in an environment. Fails if the caller is one of these
+/// users, or if one of them is an owner or admin of the team: owners and admins always have full
+/// access.
 async fn grant(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

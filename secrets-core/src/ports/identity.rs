@@ -23,7 +23,7 @@ pub enum Unverified {
     /// The token is malformed, wrongly signed, not valid yet, or from another issuer or
     /// for another audience.
     Invalid,
-    /// The token is valid, except that its lifetime has ended.
+    /// The token's lifetime has ended; the token is otherwise valid.
     Expired,
     /// The issuer did not respond, so the token could not be checked.
     Unavailable(Cause),

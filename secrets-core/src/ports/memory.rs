@@ -11,7 +11,8 @@ pub type ReservedMemory = Box<dyn Send>;
 /// passphrase, or decrypting the secrets of a large environment.
 #[async_trait]
 pub trait WorkMemory: Send + Sync {
-    /// Reserves memory from the budget and, if `account` is given, from the account's share of it.
-    /// If not enough memory is free, waits for a limited time and then fails as unavailable.
+    /// Reserves memory from the budget and, if the user `account` is given, from this user's share
+    /// of the budget. If not enough memory is free, waits for a limited time and then fails as
+    /// unavailable.
     async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory>;
 }

@@ -15,8 +15,8 @@ pub trait Offload: Send + Sync {
     async fn run(&self, work: Work);
 }
 
-/// Implementation that runs CPU-bound work on the calling thread, for programs with a single
-/// thread.
+/// Implementation of [`Offload`] that runs CPU-bound work on the calling thread, for programs with
+/// a single thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Inline;
 

@@ -30,7 +30,8 @@ pub struct Subscription {
     pub cancel_at_period_end: bool,
 }
 
-/// Payment status of a team.
+/// Payment status of a team: up to date, trial period, payment overdue, subscription canceled, or
+/// no payments required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -47,7 +48,7 @@ pub enum PaymentStatus {
     None,
 }
 
-/// Implementation without a payment provider: no team pays.
+/// Implementation of [`PaymentProvider`] for a service without payments: no team pays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProvider;
 

@@ -10,13 +10,13 @@ use async_trait::async_trait;
 
 use crate::crypto::Plaintext;
 use crate::model::RotationId;
-use crate::model::rotations::{Integration, PermissionLevel, SslMode};
+use crate::model::rotations::{DatabaseKind, PermissionLevel, SslMode};
 
 /// A target database, with its connection settings and administrator credentials.
 #[derive(Clone)]
 pub struct Target {
     /// Kind of database.
-    pub integration: Integration,
+    pub kind: DatabaseKind,
     /// Host name or IP address of the database server.
     pub host: String,
     /// Port of the database server.
@@ -42,7 +42,7 @@ pub struct Target {
 pub struct Proxy {
     /// ARN of the Lambda function (its name at AWS).
     pub lambda_arn: String,
-    /// AWS region of the function.
+    /// AWS region of the Lambda function.
     pub region: String,
     /// Secret shared by this service and the Lambda function. The keys that encrypt and
     /// authenticate the messages between them are derived from it.
@@ -112,8 +112,8 @@ pub trait DatabaseRotator: Send + Sync {
     /// a later attempt has already changed the target.
     async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError>;
 
-    /// Logs in once as the rotated user and checks that the user has the privileges of the level
-    /// and, at level `read`, cannot write.
+    /// Logs in once as the rotated user and checks that the user has the privileges of the
+    /// permission level. For the level `read`, also checks that the user cannot write.
     async fn verify(
         &self,
         target: &Target,
@@ -176,7 +176,7 @@ pub enum Fault {
     Fenced,
     /// The rotated user can log in, but has more or fewer privileges than expected.
     ProbeRefused,
-    /// The server violated the protocol, or made a request that is never permitted.
+    /// The server violated the database protocol, or made a request that is never permitted.
     Protocol,
     /// The server's version or product is not supported.
     Unsupported,
@@ -322,7 +322,7 @@ impl std::error::Error for TargetError {}
 /// Formats only the kind of database, without the host and the credentials.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Target({} …)", self.integration.as_str())
+        write!(f, "Target({} …)", self.kind.name)
     }
 }
 

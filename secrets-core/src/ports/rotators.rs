@@ -6,20 +6,27 @@ use std::time::Duration;
 
 use super::rotator::{DatabaseRotator, Fault, Target, TargetError};
 use super::timer::Timer;
-use crate::model::rotations::{ConnectionMethod, Integration};
+use crate::model::rotations::{ConnectionMethod, DatabaseKind};
 
 /// Drivers that change credentials in databases, with the timer and the timings of rotations.
 #[derive(Clone)]
 pub struct Rotators {
-    /// Drivers for direct connections. A kind of database without a driver cannot be rotated
-    /// directly.
-    pub direct: BTreeMap<Integration, Arc<dyn DatabaseRotator>>,
-    /// Driver for databases that are reached through a proxy function.
+    /// Drivers for direct connections, by the name of their kind of database. A kind of database
+    /// without a driver cannot be rotated directly.
+    direct: BTreeMap<&'static str, DirectDriver>,
+    /// Driver for databases that are reached through an AWS Lambda function (proxy).
     pub proxied: Option<Arc<dyn DatabaseRotator>>,
     /// Timer for delays and timeouts of rotations.
     pub timer: Arc<dyn Timer>,
     /// Timeouts and intervals of rotations.
     pub timings: Timings,
+}
+
+/// Driver that connects directly to databases of one kind.
+#[derive(Clone)]
+struct DirectDriver {
+    kind: DatabaseKind,
+    driver: Arc<dyn DatabaseRotator>,
 }
 
 /// Timeouts and intervals of rotations. All can be set, so that tests can be fast.
@@ -91,11 +98,17 @@ impl Rotators {
         Self { direct: BTreeMap::new(), proxied: None, timer, timings: Timings::default() }
     }
 
-    /// Adds or replaces the driver of a kind of database.
+    /// Adds or replaces the driver of a kind of database. From then on, rotations can be created
+    /// with the name of this kind as `integration_type`.
     #[must_use]
-    pub fn with(mut self, integration: Integration, driver: Arc<dyn DatabaseRotator>) -> Self {
-        self.direct.insert(integration, driver);
+    pub fn with(mut self, kind: DatabaseKind, driver: Arc<dyn DatabaseRotator>) -> Self {
+        self.direct.insert(kind.name, DirectDriver { kind, driver });
         self
+    }
+
+    /// Returns the kinds of database with a driver for direct connections.
+    pub(crate) fn direct_kinds(&self) -> impl Iterator<Item = DatabaseKind> {
+        self.direct.values().map(|direct| direct.kind)
     }
 
     /// Returns the driver for a target: by its connection method and its kind of database.
@@ -105,7 +118,10 @@ impl Rotators {
         target: &Target,
     ) -> Result<&dyn DatabaseRotator, TargetError> {
         let (driver, missing) = match method {
-            ConnectionMethod::Direct => (self.direct.get(&target.integration), Fault::Unsupported),
+            ConnectionMethod::Direct => {
+                let direct = self.direct.get(target.kind.name);
+                (direct.map(|direct| &direct.driver), Fault::Unsupported)
+            }
             ConnectionMethod::Proxied => (self.proxied.as_ref(), Fault::ProxyUnavailable),
         };
         driver.map(AsRef::as_ref).ok_or(TargetError::of(missing))

@@ -19,11 +19,11 @@ use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
     "name": "Web API", "description": "The API of the web shop",
 })))]
 pub struct NewProject {
-    /// Display name.
+    /// Display name of the new project.
     pub name: DisplayName,
     /// Team that will own the project; defaults to the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// Description of the project.
+    /// Description of the new project.
     pub description: Option<Summary>,
     /// Short name of the project in URLs; derived from its name if absent.
     pub slug: Option<Slug>,
@@ -91,8 +91,8 @@ impl Operation for CreateProject {
     }
 }
 
-/// Inserts the project under its slug. If the slug is already taken: fails if the caller gave the
-/// slug, or else appends a random suffix.
+/// Inserts the project. If its slug is already taken, fails if the caller chose the slug (`given`),
+/// and otherwise tries again with a random suffix.
 async fn insert(
     cx: &mut Context<'_, Write>,
     mut project: ProjectRecord,

@@ -22,7 +22,7 @@ pub use update::{ProjectChange, UpdateProject};
 use crate::model::{DisplayName, ProjectId, Slug, TeamId, Time};
 use crate::store::ProjectRecord;
 
-/// A project.
+/// A project, which belongs to a team and contains environments with secrets.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Project {
@@ -30,7 +30,7 @@ pub struct Project {
     pub id: ProjectId,
     /// ID of the team that owns the project.
     pub team_id: TeamId,
-    /// Display name.
+    /// Display name of the project.
     pub name: DisplayName,
     /// Short name of the project in URLs. Does not change when the project is renamed.
     pub slug: Slug,
@@ -40,9 +40,9 @@ pub struct Project {
     /// ID of the user who created the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Uuid>,
-    /// Creation time.
+    /// Creation time of the project.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the project.
     pub updated_at: Time,
 }
 

@@ -20,7 +20,7 @@ const MAX_PROJECTS: u32 = 16;
 /// Maximum number of rows deleted in one transaction.
 const MAX_ROWS: u32 = 500;
 
-/// Interval of the purges.
+/// Interval between two purges.
 const INTERVAL: Duration = Duration::from_mins(1);
 
 /// Maximum duration of a purge of all deleted projects.
@@ -42,8 +42,8 @@ pub const PURGE: Periodic = Periodic {
 /// number of purged projects. A row without a name remains for each project, so that its slug is
 /// never reused.
 ///
-/// If a project cannot be purged, the failure is reported and the next call tries again. Other
-/// projects continue.
+/// If a project cannot be purged, the failure is reported, and the next call tries again. The other
+/// projects are purged nevertheless.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
     let failures = engine.shared::<Failures>();

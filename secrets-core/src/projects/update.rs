@@ -10,9 +10,9 @@ use crate::model::{DisplayName, Error, Permission, ProjectRef, Result, Subject, 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectChange {
-    /// New display name. The slug does not change, so that URLs stay valid.
+    /// New display name of the project. The slug does not change, so that URLs stay valid.
     pub name: Option<DisplayName>,
-    /// New description.
+    /// New description of the project.
     pub description: Option<Summary>,
 }
 

@@ -10,8 +10,9 @@ use crate::model::whole::Whole;
 use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
-/// JSON input whose fields are removed one by one as they are read. The fields that the HTTP API
-/// takes from the path or query are read first; the remaining fields correspond to the HTTP body.
+/// JSON input of an operation, whose fields are removed one by one as they are read. The fields
+/// that the HTTP API takes from the path or query are read first; the remaining fields correspond
+/// to the HTTP body.
 pub(super) struct Input(Map<String, Value>);
 
 impl Input {
@@ -70,8 +71,8 @@ impl Input {
         self.text_if_any(name)?.map(|text| parse(&text)).transpose()
     }
 
-    /// Reads and removes a required ID field. Returns `None` if the string is not a valid ID; the
-    /// caller treats it as an unknown resource.
+    /// Reads and removes a required ID field. Returns `None` if the string is not a valid ID.
+    /// Operations treat `None` like the ID of an unknown resource.
     pub(super) fn id<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         Ok(ids::parse(&self.text(name)?).map(Into::into))
     }

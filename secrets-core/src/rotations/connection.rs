@@ -7,8 +7,9 @@ use zeroize::Zeroizing;
 use super::sealing::{SealedField, Sealer};
 use crate::crypto::{Plaintext, Sealed};
 use crate::egress::EgressPolicy;
+use crate::engine::Ports;
 use crate::model::names::is_invisible;
-use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
+use crate::model::rotations::{ConnectionMethod, DatabaseKind, Integration, SslMode};
 use crate::model::{Code, Error, FieldError, Result, RotationId, whole};
 use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
@@ -66,7 +67,7 @@ pub struct ProxyConnection {
         )
     )]
     pub lambda_arn: String,
-    /// AWS region of the function; must be the same as in `lambda_arn`.
+    /// AWS region of the Lambda function; must be the same as in `lambda_arn`.
     #[cfg_attr(feature = "openapi", schema(example = "eu-central-1"))]
     pub region: String,
     /// Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
@@ -106,10 +107,20 @@ struct StoredProxy {
     shared_secret: Plaintext,
 }
 
+/// Returns the kind of database with this name. Fails if the service has no driver for it.
+pub(super) fn database_kind(ports: &Ports, name: &Integration) -> Result<DatabaseKind> {
+    let kinds = ports.database_kinds();
+    kinds.iter().find(|kind| kind.name == name.as_str()).copied().ok_or_else(|| {
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
+        let text = format!("must be one of: {}", names.join(", "));
+        Error::Invalid(vec![FieldError::new("integration_type", Code::InvalidRequest, text)])
+    })
+}
+
 /// Validates the connection settings of a request and builds the target database from them.
 pub(super) fn target(
     policy: &EgressPolicy,
-    integration: Integration,
+    kind: DatabaseKind,
     method: ConnectionMethod,
     connection: Connection,
     proxy: Option<ProxyConnection>,
@@ -130,8 +141,8 @@ pub(super) fn target(
         return Err(Error::Invalid(violations));
     }
     Ok(Target {
-        integration,
-        port: connection.port.unwrap_or(integration.kind().default_port),
+        kind,
+        port: connection.port.unwrap_or(kind.default_port),
         ssl_mode: connection.ssl_mode(),
         host: connection.host,
         database: connection.database,
@@ -245,6 +256,7 @@ pub(super) fn seal(
 
 /// Loads and decrypts the connection settings of a rotation's target database.
 pub(super) async fn open(
+    ports: &Ports,
     sealer: &Sealer<'_>,
     reads: &mut dyn Reads,
     rotation: &RotationRecord,
@@ -262,7 +274,7 @@ pub(super) async fn open(
         None => None,
     };
     Ok(Target {
-        integration: rotation.settings.integration,
+        kind: database_kind(ports, &rotation.settings.integration)?,
         host: connection.host,
         port: connection.port,
         database: connection.database,

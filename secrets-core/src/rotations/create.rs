@@ -40,11 +40,12 @@ pub struct NewRotation {
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
-    /// Connection method: direct, or through a proxy function.
+    /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub connection_method: ConnectionMethod,
     /// Connection settings of the database.
     pub connection: Connection,
-    /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
+    /// AWS Lambda function that connects to the database. Required if `connection_method` is
+    /// `proxied`.
     pub proxy: Option<ProxyConnection>,
     /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
@@ -86,8 +87,8 @@ impl Operation for CreateRotation {
         check_interval(interval_days)?;
         let keys = InjectedKeys::new(&name, self.rotation.secret_mapping.unwrap_or_default())?;
         let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
-        let target =
-            connection::target(policy, integration_type, connection_method, connection, proxy)?;
+        let kind = connection::database_kind(cx.ports(), &integration_type)?;
+        let target = connection::target(policy, kind, connection_method, connection, proxy)?;
         check_rotation_quota(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());

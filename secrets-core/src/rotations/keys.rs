@@ -9,8 +9,8 @@ use crate::crypto::Plaintext;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
-/// Secret keys under which the parts of a credential are stored. `None` means the default secret
-/// key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
+/// Secret keys under which the parts of a credential are stored. An absent field means the default
+/// secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -111,7 +111,7 @@ fn url(target: &Target, login: &Login) -> String {
     let encoded = |text| utf8_percent_encode(text, ESCAPED).to_string();
     let is_ipv6 = target.host.contains(':') && !target.host.starts_with('[');
     let host = if is_ipv6 { format!("[{}]", target.host) } else { target.host.clone() };
-    let kind = target.integration.kind();
+    let kind = target.kind;
     let mode = target.ssl_mode.effective().as_str();
     let query = kind.url_tls_parameter.map(|parameter| format!("?{parameter}={mode}"));
     format!(
@@ -128,11 +128,11 @@ fn url(target: &Target, login: &Login) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::rotations::{Integration, SslMode};
+    use crate::model::rotations::{DatabaseKind, SslMode};
 
     fn target(database: &str) -> Target {
         Target {
-            integration: Integration::Postgresql,
+            kind: DatabaseKind::POSTGRESQL,
             host: "db.example.com".to_owned(),
             port: 5432,
             database: database.to_owned(),
@@ -183,7 +183,7 @@ mod tests {
         let password = Plaintext::new("kvc_1".to_owned()).unwrap();
         let login = Login { username: "kv_x_a".to_owned(), password };
         let postgres = Target { ssl_mode: SslMode::Prefer, ..target("app") };
-        let mysql = Target { integration: Integration::Mysql, port: 3306, ..target("app") };
+        let mysql = Target { kind: DatabaseKind::MYSQL, port: 3306, ..target("app") };
 
         assert_eq!(
             url(&postgres, &login),

@@ -12,7 +12,8 @@ use crate::model::{
 };
 use crate::store::{AttemptRecord, RotationRecord};
 
-/// A rotation. The connection settings of its database are never returned.
+/// A rotation, which regularly replaces the credential of a database user and writes the new
+/// credential to secrets. The connection settings of the database are never returned.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rotation {
@@ -26,7 +27,7 @@ pub struct Rotation {
     pub integration_type: Integration,
     /// Number of days between rotations.
     pub rotation_interval_days: u32,
-    /// Connection method: direct, or through a proxy function.
+    /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub connection_method: ConnectionMethod,
     /// Status of the rotation.
     pub status: RotationStatus,
@@ -38,20 +39,20 @@ pub struct Rotation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_rotation_at: Option<Time>,
-    /// Current error or warning; absent if there is none.
+    /// Current error or warning of the rotation; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// Secret keys that the rotation has written; empty before the first successful rotation.
     pub injected_secrets: Vec<SecretKey>,
-    /// Creation time.
+    /// Creation time of the rotation.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the rotation.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
-/// An attempt to rotate a credential that has ended.
+/// A completed attempt to rotate a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
 pub struct ConcludedAttempt {

@@ -114,7 +114,8 @@ pub(super) async fn rotate(
     }
 }
 
-/// Waits for the end of an attempt. Performs the attempt itself if no other worker does.
+/// Waits for the end of an attempt. If no other worker works on the attempt, this function performs
+/// the attempt.
 async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     loop {
@@ -138,7 +139,7 @@ pub(super) async fn history_entry(
     attempt.completed_at.is_some().then(|| ConcludedAttempt::new(attempt)).transpose()
 }
 
-/// Creates the error for rotations on a service that is configured without drivers.
+/// Creates the error for rotations on a service that is configured without database drivers.
 pub(super) fn no_rotators() -> Error {
     Error::Unavailable("no rotators are configured on this host".into())
 }

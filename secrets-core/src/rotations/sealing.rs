@@ -11,8 +11,8 @@ use crate::model::{
 };
 use crate::store::{Reads, RotationLocation};
 
-/// Kind of an encrypted record of a rotation, with the ID of the object it belongs to. Both are
-/// part of the encryption context.
+/// Kind of an encrypted record of a rotation, with the ID of the object that the record belongs to.
+/// Kind and ID are part of the encryption context (associated data).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SealedField {
     /// Connection settings of the database, with the rotation's ID.
@@ -92,8 +92,8 @@ impl Sealer<'_> {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Decrypts a record with the version of the project's encryption key with which it was
-    /// encrypted.
+    /// Decrypts a record. Uses the version of the project's encryption key that encrypted the
+    /// record.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,

@@ -11,13 +11,15 @@ const PASSWORD_LENGTH: usize = 32;
 /// or a shell; `-` and `_` satisfy policies that require a special character.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// Returns the name of the database user of a slot: at most 21 bytes (MySQL allows 32).
+/// Returns the name of one of the two database users (slots) of a rotation: at most 21 bytes (MySQL
+/// allows 32).
 #[must_use]
 pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
     format!("kv_{}_{}", short(rotation), slot.as_str())
 }
 
-/// Returns the name of the database role that holds the privileges of both database users.
+/// Returns the name of the database role that holds the privileges of both database users of a
+/// rotation.
 #[must_use]
 pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))

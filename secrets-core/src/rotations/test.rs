@@ -29,11 +29,12 @@ use crate::ports::rotator::Target;
 pub struct Candidate {
     /// Kind of database.
     pub integration_type: Integration,
-    /// Connection method: direct, or through a proxy function.
+    /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub connection_method: ConnectionMethod,
     /// Connection settings of the database.
     pub connection: Connection,
-    /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
+    /// AWS Lambda function that connects to the database. Required if `connection_method` is
+    /// `proxied`.
     pub proxy: Option<ProxyConnection>,
 }
 
@@ -85,13 +86,9 @@ impl Operation for PlanConnectionTest {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedTest> {
         cx.environment(&self.at, Permission::Write).await?;
         let Candidate { integration_type, connection_method, connection, proxy } = self.candidate;
-        let target = connection::target(
-            &cx.options().egress,
-            integration_type,
-            connection_method,
-            connection,
-            proxy,
-        )?;
+        let kind = connection::database_kind(cx.ports(), &integration_type)?;
+        let policy = &cx.options().egress;
+        let target = connection::target(policy, kind, connection_method, connection, proxy)?;
         Ok(PlannedTest { target, method: connection_method })
     }
 }
@@ -108,7 +105,7 @@ impl Operation for PlanRotationTest {
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.settings.name.as_str());
         let sealer = Sealer::of(cx, &scope);
-        let target = connection::open(&sealer, cx.reads(), &rotation).await?;
+        let target = connection::open(cx.ports(), &sealer, cx.reads(), &rotation).await?;
         Ok(PlannedTest { target, method: rotation.settings.method })
     }
 }

@@ -57,7 +57,7 @@ use crate::ports::rotator::{Fault, Proxy};
 
 pub use payload::Asked;
 
-/// Maximum size of a request to the function and of a response, in bytes.
+/// Maximum size in bytes of a request to the proxy function, and of its response.
 pub const LIMIT: usize = 16 * 1024;
 
 const KID: &str = "lambda/kid";
@@ -78,7 +78,8 @@ pub enum Step {
     Lock,
 }
 
-/// Unencrypted fields of a request. The response must contain the same nonce, sequence and step.
+/// Unencrypted fields of a request to the proxy function. The response must contain the same nonce,
+/// sequence and step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading {
     /// Creation time of the request.

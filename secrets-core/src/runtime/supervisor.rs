@@ -30,7 +30,8 @@ pub struct Supervisor {
     stopped: watch::Sender<bool>,
 }
 
-/// Health of a worker.
+/// Health of a background worker: the time since its last round (run), and whether that round was
+/// recent enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerHealth {
     /// Name of the worker.

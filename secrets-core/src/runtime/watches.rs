@@ -28,9 +28,9 @@ const RETRY_SECONDS: i64 = 60;
 /// Default maximum number of watchers (clients with an open event stream) in one process.
 pub const DEFAULT_WATCH_LIMIT: usize = 100;
 
-/// Registry of the watched resources and watchers of one process. For each watcher, the host
-/// application acquires a permit, subscribes to the revision of the resource, and sends the changes
-/// with its own protocol.
+/// Registry of the watched resources and the watchers (clients with an open event stream) of one
+/// process. For each watcher, the host application acquires a permit, subscribes to the revision of
+/// the resource, and sends the changes with its own protocol.
 pub struct WatchRegistry {
     engine: Arc<Engine>,
     limit: usize,

@@ -153,7 +153,7 @@ const METADATA_WORDS: [&str; 29] = [
     "ref",
 ];
 
-/// Returns true if a value that is assigned to a name with key, token or secret looks like a
+/// Returns true if a value that is assigned to a name such as `api_key` or `token` looks like a
 /// credential: it mixes letters and digits, and is not an identifier, UUID or path.
 pub(super) fn assigned(secret: &str, whole: &str) -> bool {
     let digits = secret.bytes().filter(u8::is_ascii_digit).count();

@@ -10,8 +10,8 @@ pub(crate) struct Place {
 /// Comments that exclude their line from the scan.
 const ALLOW_COMMENTS: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
 
-/// Converts byte offsets of a text to positions. Offsets must be in ascending order: each byte is
-/// read only once, so that long lines take no longer.
+/// Converter from byte offsets in a text to positions. Offsets must be given in ascending order:
+/// each byte is read only once, so that many offsets in a long line take little time.
 pub(crate) struct Places<'t> {
     text: &'t str,
     line: u32,

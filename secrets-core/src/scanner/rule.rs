@@ -14,8 +14,8 @@ pub struct Rule {
     pub(super) id: String,
     pub(super) description: String,
     pub(super) severity: Severity,
-    /// Keywords of the rule, in any case: at least one must be near the credential. If the list is
-    /// empty, the whole text is searched.
+    /// Keywords of the rule, in upper or lower case: at least one must be near the credential. If
+    /// the list is empty, the whole text is searched.
     pub(super) keywords: Vec<String>,
     /// Regular expression that finds the credential; `None` for a rule that checks only the path.
     pub(super) expression: Option<Regex>,
@@ -208,7 +208,8 @@ impl Allowlist {
     }
 }
 
-/// Returns the line on which a byte range begins, limited to 1,024 bytes before and after.
+/// Returns the line on which a byte range begins, limited to 1,024 bytes before and after the
+/// range.
 fn line<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let from = text.floor_char_boundary(span.start.saturating_sub(1_024));
     let to = text.ceil_char_boundary((span.end + 1_024).min(text.len()));

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use super::rule::{Allowlist, Reach, Rule, RuleError, Target, expression};
 use crate::model::scans::Severity;
 
-/// Rule file of an operator. The caller decodes the TOML. Unknown fields are ignored, because
-/// gitleaks' own files contain some.
+/// Detection rules of an operator, in the format of gitleaks configuration files. The caller
+/// decodes the TOML. Unknown fields are ignored, because the files of gitleaks contain fields that
+/// are not used here.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuleFile {
     #[serde(default)]

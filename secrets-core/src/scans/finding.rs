@@ -53,12 +53,12 @@ pub struct Finding {
     /// secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches_secret: Option<MatchedSecret>,
-    /// Status that a user gave to the finding.
+    /// Review status of the finding: `unresolved`, or the status that a user set.
     pub status: FindingStatus,
     /// Reason that a user gave for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Creation time.
+    /// Creation time of the finding.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// Time of the last change of the finding's status.
@@ -77,7 +77,7 @@ pub struct MatchedSecret {
     pub project_id: ProjectId,
     /// Environment ID.
     pub environment_id: EnvironmentId,
-    /// Secret key.
+    /// Key (name) of the stored secret.
     pub key: String,
 }
 

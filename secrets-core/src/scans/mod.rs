@@ -68,7 +68,7 @@ pub struct Scan {
     pub completed_at: Time,
     /// ID of the user who created the scan.
     pub created_by: UserId,
-    /// Creation time.
+    /// Creation time of the scan.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }

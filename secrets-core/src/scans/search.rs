@@ -105,9 +105,9 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Finds credentials and stored secret values in a text, in the order of the text. If a rule
-    /// match overlaps a stored value, reports both as one finding. Rule matches and stored values
-    /// may each exceed the maximum number of findings by one, so that the caller notices that
-    /// findings must be left out.
+    /// match overlaps a stored value, reports both as one finding. Returns at most [`FINDINGS`] + 1
+    /// rule matches and as many stored values: one more than allowed, so that the caller notices
+    /// that findings must be left out.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.stored.find_all(text);
         let mut is_reported = vec![false; stored.len()];
@@ -171,9 +171,9 @@ impl Search<'_> {
         Found { line: finding.line, column: finding.column, commit: finding.commit, ..found }
     }
 
-    /// Builds a finding. For a stored secret value, the finding contains neither characters nor
-    /// entropy of it, because a user who may read the finding may not be allowed to read the
-    /// secret.
+    /// Builds a finding. If the credential is a stored secret value, the finding contains neither
+    /// characters of the value nor its entropy, because a user who may read the finding may not be
+    /// allowed to read the secret.
     fn found(
         &self,
         (rule, description, severity): (&str, &str, Severity),

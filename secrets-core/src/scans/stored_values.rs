@@ -28,12 +28,13 @@ pub(super) struct StoredValues {
     key: FingerprintKey,
     /// Hash key for `hints`, private to this process.
     hints_key: RandomState,
-    /// Hash of the length, the first and the last bytes of each value. Most parts of a text match
-    /// no such hash, so the slower MAC is not computed for them.
+    /// Hashes of the values, each computed from the length and the first and last four bytes of a
+    /// value. Most parts of a text match none of these hashes, so the slower MAC is not computed
+    /// for them.
     hints: HashSet<u64>,
-    /// Location of the secret that has a value, by the value's MAC. The number is the distance in
-    /// the inheritance chain between the environment that stores the secret and the environment
-    /// through which it was found.
+    /// Location of the secret with a value, by the MAC of the value. The number before the location
+    /// is the number of inheritance steps from the environment through which the secret was found
+    /// to the environment that stores it.
     places: HashMap<Fingerprint, (usize, SecretLocation)>,
     /// MAC of the value of each secret that was decrypted; `None` if the value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
@@ -143,8 +144,8 @@ impl StoredValues {
         self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
     }
 
-    /// Returns the stored secret that matches this value, which may have several lines. Two values
-    /// match if the parts of them that are compared are equal.
+    /// Returns the stored secret that matches this value, which may have several lines. Compares
+    /// only the distinctive part of each value, such as the longest line (see [`comparable_part`]).
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }
@@ -199,10 +200,10 @@ fn is_plain_url(value: &str) -> bool {
 const MAX_SUFFIXES: usize = 4;
 
 /// Calls `visit` with the parts of a line that may be a secret value: the whole line; the text
-/// after its first `=` or `:`, without quotes; the parts between spaces and quotes, between
-/// brackets and commas, and between any punctuation; and for each of these parts the text after one
-/// of its first `=` and `:`. Each byte is in a limited number of parts, so the time is proportional
-/// to the length of the line.
+/// after its first `=` or `:`, with and without quotes; the parts between spaces and quotes,
+/// between brackets and commas, and between any punctuation; and for each of these parts, the text
+/// after each of its first four signs `=` and `:`. Each byte is in a limited number of parts, so
+/// the time is proportional to the length of the line.
 fn candidates(line: &str, visit: &mut impl FnMut(Range<usize>)) {
     const QUOTES: &[char] = &['"', '\'', '`'];
     const BRACKETS: &[char] =

@@ -22,7 +22,7 @@ use crate::model::whole::Whole;
 use crate::model::{EnvironmentPath, Error, Result, Time, ValidationRule, Violation};
 use crate::store::Selection;
 
-/// Settings for a new bundle.
+/// Settings for a new bundle, which is a file with encrypted secrets.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -63,14 +63,14 @@ struct PreparedBundle {
 /// given recipients. Hidden secrets are not included.
 #[derive(Debug)]
 pub struct ExportBundle {
-    /// Environment to export.
+    /// Environment whose secrets are exported.
     pub at: EnvironmentPath,
     /// Settings for the bundle.
     pub bundle: NewBundle,
 }
 
-/// First step of [`ExportBundle`]: checks that the caller may read the environment. This is done
-/// before the keys are derived, which is expensive.
+/// First step of [`ExportBundle`]: checks that the caller may read the environment. Done before the
+/// encryption keys are derived, because the derivation is expensive.
 struct AuthorizeExport {
     at: EnvironmentPath,
 }
@@ -81,7 +81,7 @@ struct SealBundle {
     bundle: PreparedBundle,
 }
 
-/// A bundle and its metadata.
+/// A bundle (a file with encrypted secrets) and its metadata.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SealedBundle {
@@ -92,8 +92,8 @@ pub struct SealedBundle {
     #[serde(serialize_with = "crate::crypto::revealed", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
-    /// Public key of the bundle's signer, which is always this instance. Everyone who opens bundles
-    /// should verify the signer.
+    /// Public key of this service instance, which signed the bundle. Programs that open bundles
+    /// should check that a bundle was signed with this key.
     pub signer: Signer,
     /// Sequence number of the bundle: its creation time as Unix time in microseconds.
     pub seq: u64,
@@ -111,16 +111,16 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Returns the memory, in bytes, that [`prepare`](Self::prepare) takes to derive the key of a
-    /// passphrase; 0 without a passphrase. At most one passphrase is accepted.
+    /// Returns the memory, in bytes, that [`prepare`](Self::prepare) takes to derive an encryption
+    /// key from the passphrase; 0 without a passphrase. A bundle has at most one passphrase.
     fn memory(&self) -> u64 {
         let derives =
             |recipient: &NewRecipient| matches!(recipient, NewRecipient::Passphrase { .. });
         if self.recipients.iter().any(derives) { Cost::NEW_BYTES } else { 0 }
     }
 
-    /// Derives the encryption keys. Deriving an encryption key from a passphrase takes 64 MiB of
-    /// memory and up to about a second.
+    /// Derives the encryption keys of the recipients. For a passphrase, this takes 64 MiB of memory
+    /// and up to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })

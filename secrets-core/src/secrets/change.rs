@@ -10,9 +10,9 @@ use crate::store::{Change, SecretRecord};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretChange {
-    /// New value. A hidden secret is then no longer hidden.
+    /// New value of the secret. A hidden secret is then no longer hidden.
     pub value: Option<Plaintext>,
-    /// New description.
+    /// New description of the secret.
     pub description: Option<Description>,
     /// `true` hides the secret: reads of this environment then return no value for the key, not
     /// even an inherited one, so `value` must be absent. `false` requires `value`.

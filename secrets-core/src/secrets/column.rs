@@ -119,7 +119,8 @@ impl Contents {
 }
 
 impl Equality {
-    /// Returns the number of the group of secrets with the same value; `None` for a hidden secret.
+    /// Returns the number that identifies the group of secrets with the same value as this secret;
+    /// `None` for a hidden secret.
     async fn group(
         &mut self,
         cx: &mut Context<'_, Read>,
@@ -150,7 +151,8 @@ fn restricted(
     ComparedSecret { restricted: true, ..cell(secret, origin) }
 }
 
-/// Builds the cell for a secret, without description, group and author.
+/// Builds the cell for a secret. The fields `description`, `rotation`, `group` and `updated_by` are
+/// empty.
 fn cell(
     secret: &SecretRecord,
     (state, from): (SecretState, Option<EnvironmentName>),

@@ -26,7 +26,7 @@ pub struct ComparedEnvironment {
     pub id: EnvironmentId,
     /// Environment name.
     pub name: EnvironmentName,
-    /// ID of the environment this one inherits secrets from.
+    /// ID of the environment from which this environment inherits secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
     /// Position of the environment in lists of the project's environments.
@@ -44,7 +44,7 @@ pub struct ComparedEnvironment {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ComparedKey {
-    /// Secret key.
+    /// Key (name) of the secrets in this row.
     pub key: SecretKey,
     /// Cells of the compared environments, in the order of `environments`; `null` for an
     /// environment that neither has nor inherits a secret with this key.
@@ -74,8 +74,8 @@ pub struct ComparedSecret {
     /// True if the secret is inherited from an environment that the caller may not read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
-    /// Number of the group of secrets with the same value. Present if the request asked for it and
-    /// the caller may read this value. Valid only within this comparison.
+    /// Number that identifies the group of secrets with the same value. Present if the request
+    /// asked for groups and the caller may read this value. Valid only within this comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
     /// Time of the last change of the secret.
@@ -104,7 +104,7 @@ pub enum SecretState {
 }
 
 impl SecretState {
-    /// True for the origins with a value: the secret is not hidden.
+    /// True if the secret has a value, which means that it is not hidden.
     pub(super) fn has_value(self) -> bool {
         !matches!(self, Self::Hidden | Self::InheritedHidden)
     }

@@ -14,7 +14,7 @@ use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subjec
 #[derive(Debug)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewSecret {
-    /// Secret key.
+    /// Key (name) of the new secret, such as `DATABASE_URL`.
     pub key: SecretKey,
     /// Value of the secret. Required unless `hidden` is `true`.
     pub value: Option<Plaintext>,

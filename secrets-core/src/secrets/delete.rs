@@ -13,7 +13,7 @@ use crate::model::{EnvironmentPath, Permission, Result};
 pub struct DeleteSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Key (name) of the secret to delete.
     pub key: KeyRef,
     /// Version that the secret is expected to have. If the stored version differs, the operation
     /// fails with a conflict.

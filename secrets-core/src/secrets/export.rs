@@ -16,7 +16,7 @@ use crate::model::{EnvironmentPath, Result};
 /// not included.
 #[derive(Debug)]
 pub struct ExportSecrets {
-    /// Environment to export.
+    /// Environment whose secrets are exported.
     pub at: EnvironmentPath,
     /// Text format of the export; `None` exports a list of objects.
     pub format: Option<Format>,

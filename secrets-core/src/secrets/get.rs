@@ -12,7 +12,7 @@ use crate::model::{EnvironmentPath, Result};
 pub struct GetSecret {
     /// Environment to read from.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Key (name) of the secret to read.
     pub key: KeyRef,
 }
 

@@ -23,12 +23,12 @@ const LIMIT: u32 = 100;
 pub struct ReadHistory {
     /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Key (name) of the secret.
     pub key: KeyRef,
     /// True to include the values of the versions. Defaults to true for callers with write access,
     /// and to false for others.
     pub values: Option<bool>,
-    /// Returns only versions with a lower number than this one.
+    /// Version number: only versions with a lower number are returned.
     pub before: Option<u32>,
     /// Maximum number of versions to return: 1 to 100, 100 by default.
     pub limit: Option<u32>,
@@ -40,10 +40,10 @@ pub struct ReadHistory {
 pub struct HistoryEntry {
     /// ID of the history entry, stable across requests.
     pub id: Uuid,
-    /// Secret ID.
+    /// ID of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = Uuid))]
     pub secret_id: SecretId,
-    /// Secret key.
+    /// Key (name) of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: SecretKey,
     /// Decrypted value of this version, if values are included. Absent for a version in which the

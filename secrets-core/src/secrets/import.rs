@@ -35,9 +35,9 @@ pub struct Import {
 /// A secret to import.
 #[derive(Debug)]
 pub struct ImportedSecret {
-    /// Secret key.
+    /// Key (name) of the secret to import.
     pub key: SecretKey,
-    /// Secret value.
+    /// Value of the secret.
     pub value: Plaintext,
     /// New description. If absent, an existing secret keeps its description.
     pub description: Option<Description>,

@@ -11,7 +11,7 @@ use crate::model::{EnvironmentPath, Result};
 /// marked.
 #[derive(Debug)]
 pub struct ListSecrets {
-    /// Environment to list.
+    /// Environment whose secrets are listed.
     pub at: EnvironmentPath,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,

@@ -58,11 +58,11 @@ use crate::store::SecretRecord;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Secret {
-    /// Secret ID.
+    /// ID of the secret.
     pub id: SecretId,
     /// ID of the environment that defines the secret.
     pub environment_id: EnvironmentId,
-    /// Secret key.
+    /// Key (name) of the secret, such as `DATABASE_URL`.
     pub key: SecretKey,
     /// Type of the secret: always `string`.
     #[serde(rename = "type")]
@@ -87,7 +87,7 @@ pub struct Secret {
     /// cannot read its value through this environment either.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
-    /// Creation time.
+    /// Creation time of the secret.
     pub created_at: Time,
     /// Time of the last change to the value, the description or the hidden flag.
     pub updated_at: Time,

@@ -34,7 +34,7 @@ pub struct Rollback {
 pub struct RollBackSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Key (name) of the secret to roll back.
     pub key: KeyRef,
     /// Version to restore, and the expected current version.
     pub rollback: Rollback,

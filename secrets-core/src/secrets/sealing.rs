@@ -42,8 +42,8 @@ pub(crate) async fn open_value<A: Access>(
     open_record(cx, scope, &secret.sealed, &context).await
 }
 
-/// Builds the response for a secret, without its value. If the caller may not read secrets, the
-/// description and the author are omitted.
+/// Builds the response for a secret, without its value. If the caller may not read secrets,
+/// `description` and `created_by` are omitted.
 pub(crate) async fn describe<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -68,7 +68,7 @@ pub(crate) async fn open_description<A: Access>(
 }
 
 /// Builds the response for an effective secret, without its value. For a secret that the caller may
-/// not read, the description and the authors are omitted.
+/// not read, `description`, `created_by` and `updated_by` are omitted.
 pub(crate) async fn without_value<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

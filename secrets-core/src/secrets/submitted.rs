@@ -28,10 +28,10 @@ pub struct SubmittedImport {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct SubmittedSecret {
-    /// Secret key.
+    /// Key (name) of the secret to import.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
-    /// Secret value.
+    /// Value of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Plaintext))]
     value: Checked<Plaintext>,
     /// New description. If absent, an existing secret keeps its description.

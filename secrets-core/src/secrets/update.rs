@@ -16,7 +16,7 @@ use crate::store::SecretRecord;
 pub struct UpdateSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Secret key of the secret.
+    /// Key (name) of the secret to change.
     pub key: KeyRef,
     /// Fields of the secret to change.
     pub change: SecretChange,

@@ -69,8 +69,9 @@ pub(super) async fn check_team_size(
     scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
-/// Deletes the oldest previous versions of an environment's secrets if they are larger than the
-/// plan allows. Returns the environment's counters after the deletion.
+/// Deletes the oldest previous versions of an environment's secrets if all previous versions
+/// together are larger than the plan allows. Then returns the environment's counters, which contain
+/// the size of its secrets in bytes.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -18,8 +18,8 @@ use crate::users::{SyncUser, identify};
 
 impl Service {
     /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
-    /// of the identity provider. Browser sessions are refused: see
-    /// [`authenticate_browser`](Self::authenticate_browser).
+    /// of the identity provider. Refuses browser sessions (`web_…`), which only
+    /// [`authenticate_browser`](Self::authenticate_browser) accepts.
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
         let used = origin.time_used.clone();
         if credential.starts_with("env_") {
@@ -105,7 +105,8 @@ impl Service {
         Err(Error::AddressNotAllowed("this token may not be used from this address"))
     }
 
-    /// Fails if the task does not allow callers of this kind. Records the refusal in the audit log.
+    /// Fails if the task does not allow callers of this kind. The refusal of a service token is
+    /// recorded in the audit log.
     pub async fn admit<T: Task>(&self, caller: &Caller) -> Result<()> {
         let admitted = T::CALLERS.admit(caller);
         if let (Err(Error::Forbidden(_)), Who::Token(token)) = (&admitted, &caller.who) {

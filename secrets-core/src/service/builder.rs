@@ -113,14 +113,15 @@ impl Builder {
         self
     }
 
-    /// Sets the memory budget of CPU-bound work; without one, only the number of concurrent jobs is
-    /// limited.
+    /// Sets the memory budget of CPU-bound work. Without a budget, only the number of concurrent
+    /// jobs is limited.
     pub fn memory(mut self, memory: Arc<dyn WorkMemory>) -> Self {
         self.memory = Some(memory);
         self
     }
 
-    /// Sets the timer for the time limit of operations; without one, they have no limit.
+    /// Sets the timer for the time limit of operations. Without a timer, operations have no time
+    /// limit.
     pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = Some(timer);
         self

@@ -18,8 +18,8 @@ pub struct Health {
     pub encryption: bool,
     /// True if the last attempt to store audit entries succeeded.
     pub audit: bool,
-    /// Items of background work whose last try on this node failed. They do not make the service
-    /// unhealthy, because other work continues.
+    /// Items of background work whose last try on this node failed. Failing items do not make the
+    /// service unhealthy, because other work continues.
     pub failing: Vec<FailingItem>,
 }
 

@@ -109,8 +109,9 @@ impl Service {
         self.engine.perform(caller, operation).await
     }
 
-    /// Runs a task: one operation, or several operations with waits between them. The caller must
-    /// run the future to its end, so that a disconnecting client does not stop the task halfway.
+    /// Runs a task: one operation, or several operations with waits between them. The host
+    /// application must await the future to its end, even if the client disconnects: dropping it
+    /// would stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
         self.admit::<T>(caller).await?;
         task.run(&self.engine, caller).await

@@ -9,7 +9,7 @@ use crate::billing::Uses;
 use crate::model::{Plans, TeamId};
 use crate::store::{Store, StoreResult};
 
-/// Percentage of a limit from which its use is reported.
+/// Percentage of a limit from which a resource is reported as near the limit.
 const NEAR_PERCENT: u64 = 80;
 
 /// Size of a database: bytes, rows of each table, and teams near a limit.
@@ -36,8 +36,9 @@ pub struct NearLimit {
     pub limit: u64,
 }
 
-/// Reads the sizes of a database, also while a service uses it. `plans` are the plans of the
-/// service.
+/// Reads the size of a database, the number of rows of its tables, and the teams near a limit. A
+/// service may use the database at the same time. `plans` are the plans of the service, which
+/// contain the limits.
 pub async fn sizes(store: &dyn Store, plans: &Plans) -> StoreResult<Sizes> {
     let mut reads = store.read().await?;
     let size = reads.size().await?.unwrap_or_default();

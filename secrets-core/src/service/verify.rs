@@ -12,7 +12,8 @@ use crate::model::{Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{RotationContext, SealedField};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
-/// Result of [`Service::verify_records`].
+/// Result of [`Service::verify_records`], which tries to decrypt every stored record of secrets and
+/// rotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedRecords {
     /// Number of secrets whose value, description and previous values can all be decrypted.
@@ -21,8 +22,8 @@ pub struct VerifiedRecords {
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
-    /// Number of rotations whose connection settings, proxy settings, new password and webhooks can
-    /// all be decrypted.
+    /// Number of rotations whose connection settings, proxy settings, webhooks and new password (of
+    /// an unfinished attempt) can all be decrypted.
     pub rotations: u64,
     /// Number of encrypted records of the rotations counted in `rotations`.
     pub rotation_records: u64,
@@ -41,7 +42,9 @@ struct Keys {
 }
 
 impl Service {
-    /// Decrypts every record of every secret and rotation, including those of deleted projects.
+    /// Tries to decrypt every record of every secret and rotation, including those of deleted
+    /// projects. Returns the numbers of readable records, and the secrets and rotations with
+    /// unreadable records.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.engine.store().read().await?;
         let mut verified = VerifiedRecords::default();
@@ -120,8 +123,9 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// Decrypts all records of a secret with the keys of its project. Returns their number, or
-    /// `None` if one of them cannot be decrypted or the project has no encryption key.
+    /// Decrypts all records of a secret with the encryption keys of its project. Returns the number
+    /// of records, or `None` if one of them cannot be decrypted or the project has no encryption
+    /// key.
     async fn verify_sample(
         &self,
         reads: &mut dyn Reads,

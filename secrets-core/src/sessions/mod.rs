@@ -51,12 +51,13 @@ pub struct UserSession {
     pub ip_address: Option<IpAddr>,
     /// True for the session that made this request.
     pub current: bool,
-    /// Creation time.
+    /// Creation time of the session.
     pub created_at: Time,
     /// Time of the last use, with an accuracy of one minute; absent if the session was never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
-    /// Expiry time. A browser session ends earlier if no requests are made with it.
+    /// Expiry time. A browser session ends earlier if it is not used for the idle timeout of the
+    /// service, by default 60 minutes.
     pub expires_at: Time,
 }
 

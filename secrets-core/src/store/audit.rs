@@ -109,7 +109,8 @@ pub struct AuditHead {
 /// Entries to append to an audit chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainExtension {
-    /// Last position of the stored chain that the caller expects; 0 for a new chain.
+    /// Position that the caller expects the last entry of the stored chain to have; 0 for a new
+    /// chain.
     pub end: u64,
     /// New head of the chain.
     pub head: AuditHead,
@@ -177,9 +178,9 @@ pub struct AuditFilter {
     pub to: Option<Time>,
     /// Cursor: returns only entries that follow this entry in the sort order.
     pub behind: Option<(Time, AuditId)>,
-    /// Last entry in the sort order that may be returned; `None` for no bound.
+    /// Time and ID of the last entry, in the sort order, that may be returned; `None` for no bound.
     pub until: Option<(Time, AuditId)>,
-    /// Sort order.
+    /// Sort order of the returned entries: newest or oldest first.
     pub order: AuditOrder,
     /// Maximum number of entries to return.
     pub limit: u32,
@@ -239,9 +240,9 @@ pub trait AuditReads: Send {
     /// microsecond by ID. Entries that are still in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns time and ID of the entry at position `count` (starting at 1) among the entries that
-    /// match the filter's scope, times and cursor, in the filter's order; other conditions are
-    /// ignored. `None` if there are fewer entries.
+    /// Returns the time and ID of the entry at position `count` (starting at 1), in the filter's
+    /// order, among the entries that match the filter's scope, times and cursor. Ignores the
+    /// filter's other conditions. Returns `None` if there are fewer entries.
     async fn audit_entry_at(
         &mut self,
         filter: &AuditFilter,
@@ -252,7 +253,8 @@ pub trait AuditReads: Send {
     /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
-    /// Returns those of the given teams with audit entries that are not yet in an audit chain.
+    /// Filters a list of teams: returns the teams that have audit entries that are not yet in an
+    /// audit chain.
     async fn unsealed_teams_among(&mut self, teams: &[TeamId]) -> StoreResult<Vec<TeamId>>;
 
     /// Lists the oldest audit entries of a team that are not yet in its audit chain, at most
@@ -339,17 +341,18 @@ pub trait AuditWrites: Send {
     /// for concurrent transactions that call this for the same user.
     async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
 
-    /// Locks the audit chains of these teams, and returns their heads. Teams without a chain are not
-    /// returned.
+    /// Locks the audit chains of these teams, and returns the start and end of each chain. Skips
+    /// teams without a chain.
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
 
-    /// Appends audit entries to audit chains, each of another team. Fails with `Stale` if a stored
-    /// chain has another last position or another base, or if an entry does not exist or is already
-    /// in a chain; the caller must then drop the transaction.
+    /// Appends audit entries to audit chains, at most one extension for each team. Fails with
+    /// `Stale` if the last position of a stored chain, or its start (`base` and `base_hash`), is
+    /// not the expected one, or if an entry does not exist or is already in a chain; the caller
+    /// must then drop the transaction.
     async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()>;
 
-    /// Deletes the oldest entries of an audit chain, up to and including the position `head.base`.
-    /// Fails with `Stale` unless the stored chain's base is `base` and its last position is that of
-    /// `head`.
+    /// Deletes the oldest entries of an audit chain, up to and including the position `head.base`,
+    /// and stores the new start of the chain. Fails with `Stale` unless the stored chain starts
+    /// after position `base` and ends at `head.position`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

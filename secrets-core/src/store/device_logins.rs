@@ -8,7 +8,8 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DeviceLoginId, DisplayName, Time, UserId};
 
-/// Details of a client, as reported by the client, and its IP address.
+/// Client that requests a login or has a session: the details that it reports about itself, and its
+/// IP address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceClient {
     /// Client name, as reported by the client.

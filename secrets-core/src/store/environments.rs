@@ -17,7 +17,7 @@ use crate::model::{
 pub struct EnvironmentRecord {
     /// Environment ID.
     pub id: EnvironmentId,
-    /// Project ID.
+    /// ID of the project that contains the environment.
     pub project: ProjectId,
     /// Name of the environment, unique within the project, ignoring case.
     pub name: EnvironmentName,
@@ -41,7 +41,7 @@ pub struct EnvironmentRecord {
     pub updated_at: Time,
 }
 
-/// Counters that are stored in the row of an environment.
+/// Revision of an environment and total sizes of its secrets, as stored in the environment's row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EnvironmentCounters {
     /// Revision: a number that increases with each write to the environment's secrets.
@@ -76,8 +76,9 @@ pub struct ResolvedEnvironment {
     /// Newest encryption key of the project.
     pub key: ProjectKeyRecord,
     /// Inheritance chain: the environment itself, then its ancestors from parent to root. Empty if
-    /// the environment does not exist. Contains at most [`ResolvedEnvironment::MAX_LINKS`]
-    /// environments; in an invalid chain with a cycle, environments are repeated.
+    /// the environment does not exist. Contains at most 17 environments
+    /// ([`ResolvedEnvironment::MAX_LINKS`]); in an invalid chain with a cycle, environments are
+    /// repeated.
     pub chain: Vec<ChainLink>,
 }
 
@@ -105,7 +106,7 @@ impl ResolvedEnvironment {
     /// MiB. Larger results fail with [`StoreError::TooLarge`](super::StoreError::TooLarge).
     pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-    /// Error for secrets whose total size is more than [`MAX_BYTES`](Self::MAX_BYTES).
+    /// Error for secrets whose total size is more than 64 MiB ([`MAX_BYTES`](Self::MAX_BYTES)).
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) const TOO_LARGE: super::StoreError = super::StoreError::TooLarge(
         "the secrets of this environment and of those it inherits from exceed 64 MiB: read them one by one, or let it inherit from fewer environments",
@@ -132,13 +133,13 @@ pub trait EnvironmentReads: Send {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns an environment and its ancestors, from parent to root, at most
-    /// [`ResolvedEnvironment::MAX_LINKS`] in total. Empty if the environment does not exist, or if
-    /// its project is deleted.
+    /// Returns an environment and its ancestors, from parent to root, at most 17
+    /// ([`ResolvedEnvironment::MAX_LINKS`]) in total. Empty if the environment does not exist, or
+    /// if its project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns the counters of an environment. Fails with `Stale` if the environment does not
-    /// exist.
+    /// Returns the revision of an environment and the total sizes of its secrets. Fails with
+    /// `Stale` if the environment does not exist.
     async fn environment_counters(
         &mut self,
         environment: EnvironmentId,

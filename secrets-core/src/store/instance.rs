@@ -35,8 +35,8 @@ pub trait InstanceReads: Send {
     /// Returns true if any user, team, project, secret or token exists.
     async fn has_data(&mut self) -> StoreResult<bool>;
 
-    /// Returns the lowest and the highest ID of all secrets, which are those of the oldest and the
-    /// newest secret.
+    /// Returns the IDs of the oldest and the newest secret, which are the lowest and the highest ID
+    /// of all secrets; `None` if there are no secrets.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;
 
     /// Returns the first secret whose ID is `from` or higher, with an encryption key of its

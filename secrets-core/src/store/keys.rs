@@ -145,8 +145,9 @@ pub trait KeyWrites: Send {
 }
 
 impl SealedColumn {
-    /// All columns with encrypted records. The column of values comes before that of previous
-    /// values, so that a value that becomes a previous value during a pass is still found.
+    /// All columns with encrypted records. Values come before previous values, so that a search of
+    /// all columns in this order also finds a value that becomes a previous value during the
+    /// search.
     pub const ALL: [Self; 7] = [
         Self::Value,
         Self::Description,

@@ -132,17 +132,19 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction of a request, or of a worker that must not wait long. Its SQL statements,
-    /// and the wait for the transaction, have the shorter timeout of reads, so that a request is
-    /// answered soon if the store stalls. A transaction that can take seconds must say that it
-    /// `is_long`, because others may share a commit and then wait for each other's end.
+    /// Begins a transaction of a request, or of a worker that must not wait long. The wait for the
+    /// transaction and its SQL statements have the shorter timeout of reads, so that a request is
+    /// answered soon if the store stalls. `is_long` must be true for a transaction that can take
+    /// seconds: it is then not committed together with other transactions, which would have to wait
+    /// for its end.
     async fn begin_for_request(&self, _is_long: bool) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
 
-    /// Stores audit entries of reads as one record, a batch, in a transaction of its own: see
-    /// [`AuditWrites::insert_audit_batch`]. Does not wait for the transactions that wait in
-    /// [`begin`](Self::begin), so that reads do not wait for the writes of others.
+    /// Stores audit entries of reads as one record, a batch (see
+    /// [`AuditWrites::insert_audit_batch`]), in a transaction of its own. Does not wait for
+    /// transactions that are still waiting in [`begin`](Self::begin), so that a queue of writes
+    /// does not delay reads.
     async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.insert_audit_batch(entries).await?;

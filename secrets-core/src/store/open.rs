@@ -153,7 +153,8 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
 
 /// Opens the store at a location while another process may be using it. The tables must have the
 /// schema of this version of the program. An SQLite database is neither created nor migrated; other
-/// stores are opened like by [`open`]. The caller may write only requests to the service, such as
+/// stores are opened as by [`open`]. The only permitted writes are requests to the service that
+/// runs in the other process, such as
 /// [`request_project_keys`](super::KeyWrites::request_project_keys).
 pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
@@ -193,8 +194,9 @@ pub fn is_in_use(location: &Location) -> StoreResult<bool> {
 }
 
 impl Location {
-    /// True if only one process can use the store at a time. Then all deliveries and rotations that
-    /// are reserved for a process at startup were reserved by a process that has ended.
+    /// True if only one process can use the store at a time. When such a process starts, every
+    /// delivery and rotation that is still reserved was reserved by an earlier process, which has
+    /// ended.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         match self {

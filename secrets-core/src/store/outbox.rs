@@ -55,8 +55,8 @@ pub trait OutboxWrites: Send {
     /// another worker has claimed or deleted the delivery.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Makes all deliveries due at `now` that would become due between `now` and `by`. This also
-    /// ends the claims that expire in that period.
+    /// Sets the due time to `now` for all deliveries that would become due after `now` and at or
+    /// before `by`. This also ends the claims that would end in that period.
     async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
     /// Deletes a delivery that was sent or will not be retried. Fails with `Stale` if another

@@ -15,9 +15,9 @@ use crate::model::{
 pub struct ProjectRecord {
     /// Project ID.
     pub id: ProjectId,
-    /// Team ID.
+    /// ID of the team that owns the project.
     pub team: TeamId,
-    /// Display name.
+    /// Display name of the project.
     pub name: DisplayName,
     /// Name of the project in URLs: unique among all projects, and never reused.
     pub slug: Slug,

@@ -28,7 +28,8 @@ pub struct RotationRecord {
     pub status: RotationStatus,
     /// Current error or warning of the rotation.
     pub failure: RotationFailure,
-    /// Due time of the last e-mail notice about a failure; `None` if there was no notice.
+    /// Time from which the last e-mail notice about a failure may be sent, which can be in the
+    /// future; `None` if there was no notice.
     pub announced_at: Option<Time>,
     /// State of the two database users between which the rotation alternates.
     pub slots: RotationSlots,
@@ -54,7 +55,7 @@ pub struct RotationSettings {
     pub name: RotationName,
     /// Kind of database.
     pub integration: Integration,
-    /// Connection method: direct, or through a proxy function.
+    /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub method: ConnectionMethod,
     /// Privileges of the rotated database users.
     pub level: PermissionLevel,
@@ -108,9 +109,10 @@ pub struct RotationSchedule {
     pub remaining: Option<u64>,
     /// Time of the last successful rotation.
     pub last_at: Option<Time>,
-    /// Earliest time at which there is work to do on this rotation; `None` if there is none. This
-    /// repeats the earliest of the other times of the rotation (`next_at`, `retire_at`,
-    /// `check_at`), so that one index finds all due work. It is due at once during an attempt.
+    /// Earliest time at which there is work to do on this rotation; `None` if there is none. While
+    /// an attempt is unfinished, a time that has already come; otherwise the earliest of `next_at`,
+    /// `retire_at` and `check_at` that applies in the rotation's status. Stored separately, so that
+    /// one index finds all due work.
     pub work_at: Option<Time>,
 }
 
@@ -262,7 +264,8 @@ pub trait RotationReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<DueRotation>>;
 
-    /// Returns those of `keys` that a rotation of the environment has reserved, in order.
+    /// Returns the given secret keys that a rotation of the environment has reserved, each once and
+    /// sorted.
     async fn managed_keys(
         &mut self,
         environment: EnvironmentId,

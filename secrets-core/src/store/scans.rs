@@ -13,7 +13,7 @@ use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId, Time, Us
 pub struct ScanRecord {
     /// Scan ID.
     pub id: ScanId,
-    /// Team ID.
+    /// ID of the team that the scan belongs to.
     pub team: TeamId,
     /// ID of the project that the scan belongs to; `None` if it belongs to no project.
     pub project: Option<ProjectId>,
@@ -72,7 +72,8 @@ pub struct FindingRecord {
     pub entropy: Option<u32>,
     /// Location of the stored secret whose value is the credential; `None` if there is none.
     pub secret: Option<SecretLocation>,
-    /// Status of the finding: set by a user, saved for its fingerprint, or `unresolved`.
+    /// Status of the finding: the status that a user set, or else the status that is saved for the
+    /// fingerprint, or else `unresolved`.
     pub status: FindingStatus,
     /// Comment of the user on the status.
     pub comment: Option<String>,
@@ -87,11 +88,11 @@ pub struct FindingRecord {
 /// Location of a stored secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretLocation {
-    /// Project ID.
+    /// ID of the project that contains the secret.
     pub project: ProjectId,
-    /// Environment ID.
+    /// ID of the environment that contains the secret.
     pub environment: EnvironmentId,
-    /// Secret key.
+    /// Secret key, such as `DATABASE_URL`.
     pub key: String,
 }
 

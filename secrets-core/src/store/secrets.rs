@@ -10,9 +10,9 @@ use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 /// A secret with its current version. The value and the description are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRecord {
-    /// Secret ID.
+    /// ID of the secret.
     pub id: SecretId,
-    /// Environment ID.
+    /// ID of the environment that contains the secret.
     pub environment: EnvironmentId,
     /// Secret key, unique within the environment.
     pub key: SecretKey,
@@ -60,7 +60,7 @@ impl SecretRecord {
 /// A previous version of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretVersion {
-    /// Secret ID.
+    /// ID of the secret that this version belongs to.
     pub secret: SecretId,
     /// Version number, starting at 1.
     pub version: u32,
@@ -152,8 +152,8 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Vec<SecretVersion>>;
 }
 
-/// Maximum number of previous versions that one call deletes. An import of 100 secrets creates
-/// fewer versions, so that imports always reduce an excess.
+/// Maximum number of previous versions that one call deletes. An import writes at most 100 secrets
+/// and thus creates fewer versions, so that a history that is too large shrinks with every import.
 pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called
@@ -178,12 +178,12 @@ pub trait SecretWrites: Send {
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
     /// Deletes previous versions of secrets: for each secret, those with a number below its limit.
-    /// Deletes at most [`MAX_PRUNED`] versions, lowest numbers first.
+    /// Deletes at most 200 versions ([`MAX_PRUNED`]), lowest numbers first.
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets until at least `excess` bytes are
-    /// freed. Begins with the versions that were replaced first. Deletes at most [`MAX_PRUNED`]
-    /// versions. If a rotation wrote the current version of a secret, keeps the secret's last
-    /// previous version.
+    /// freed. Begins with the versions that were replaced first. Deletes at most 200 versions
+    /// ([`MAX_PRUNED`]). If a rotation wrote the current version of a secret, keeps the secret's
+    /// last previous version.
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()>;
 }

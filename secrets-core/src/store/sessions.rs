@@ -56,9 +56,9 @@ pub trait SessionWrites: Send {
     /// Inserts a session.
     async fn insert_session(&mut self, session: &SessionRecord) -> StoreResult<()>;
 
-    /// Stores the time of a session's last use. Does nothing if the stored time is less than
-    /// [`TokenUse::WRITE_INTERVAL`](super::TokenUse::WRITE_INTERVAL) older, or if the session does
-    /// not exist.
+    /// Stores the time of a session's last use. Does nothing if the stored time is less than a
+    /// minute ([`TokenUse::WRITE_INTERVAL`](super::TokenUse::WRITE_INTERVAL)) older, or if the
+    /// session does not exist.
     async fn record_session_use(&mut self, session: SessionId, at: Time) -> StoreResult<()>;
 
     /// Deletes a session of a user. Fails with `Stale` if the user has no session with this ID.
@@ -72,8 +72,9 @@ pub trait SessionWrites: Send {
         except: Option<SessionId>,
     ) -> StoreResult<u64>;
 
-    /// Deletes at most `limit` sessions that expire at or before `by`, or browser sessions whose last
-    /// activity was at or before `idle_since`. Returns the number of deleted sessions.
+    /// Deletes ended sessions, at most `limit`: sessions that expire at or before `by`, and browser
+    /// sessions whose last activity was at or before `idle_since`. Returns the number of deleted
+    /// sessions.
     async fn delete_ended_sessions(
         &mut self,
         by: Time,

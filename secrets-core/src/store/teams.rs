@@ -10,7 +10,7 @@ use crate::model::{DisplayName, PlanName, Role, Slug, TeamId, Time, UserId};
 pub struct TeamRecord {
     /// Team ID.
     pub id: TeamId,
-    /// Display name.
+    /// Display name of the team.
     pub name: DisplayName,
     /// Name of the team in URLs, unique among all teams.
     pub slug: Slug,
@@ -70,9 +70,9 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Number of a team's resources, without those of deleted projects. Plans limit some resources per
-/// project or environment; for these, a field `most_…` contains the highest number in a single
-/// project or environment.
+/// Numbers and sizes of a team's resources, without those of deleted projects. Plans limit some
+/// resources per project or environment; for these, a field `most_…` contains the highest number or
+/// size in a single project or environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Number of members of the team.
@@ -89,7 +89,8 @@ pub struct TeamUsage {
     pub most_secrets: u64,
     /// Total size of all secrets and their previous versions, in bytes.
     pub bytes: u64,
-    /// Total size of the secrets in the environment where it is the largest, in bytes.
+    /// Total size of the secrets in the environment with the highest total size, in bytes; previous
+    /// versions are not included.
     pub most_bytes: u64,
     /// Total size of all secrets and their previous versions, in bytes, including those of deleted
     /// projects that are not purged yet.
@@ -121,7 +122,7 @@ pub trait TeamReads: Send {
     /// Lists the members of these teams, ordered by team, then by the time they joined.
     async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>>;
 
-    /// Returns the number of each of the team's resources.
+    /// Returns the numbers and sizes of a team's resources.
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
 
     /// Returns the total size in bytes of all secrets of a team and of their previous versions,

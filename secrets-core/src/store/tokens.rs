@@ -16,9 +16,9 @@ use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId,
 pub struct TokenRecord {
     /// Token ID.
     pub id: TokenId,
-    /// Team ID.
+    /// ID of the team that owns the token.
     pub team: TeamId,
-    /// Display name.
+    /// Display name of the token.
     pub name: DisplayName,
     /// MAC of the token string, with which the token is looked up.
     pub mac: TokenMac,
@@ -103,8 +103,8 @@ pub struct NewCredential {
     pub mac: TokenMac,
     /// First characters of the new token string, to recognize the token.
     pub prefix: String,
-    /// Time until which the current token string is still accepted; `None` if it becomes invalid
-    /// immediately.
+    /// Time until which the token string that is being replaced is still accepted; `None` if it
+    /// becomes invalid immediately.
     pub previous_until: Option<Time>,
     /// True if the new token string is returned to a command-line session that ends before the
     /// token expires.
@@ -163,7 +163,7 @@ pub trait TokenWrites: Send {
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
     /// Stores the time and address of a token's last use. Does nothing if the stored use is less
-    /// than [`TokenUse::WRITE_INTERVAL`] older, or if the token does not exist.
+    /// than a minute ([`TokenUse::WRITE_INTERVAL`]) older, or if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
     /// Marks that the notice about a token's expiry was enqueued. Fails with `Stale` if that was

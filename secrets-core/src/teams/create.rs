@@ -11,7 +11,7 @@ use crate::store::{MemberRecord, TeamRecord};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewTeam {
-    /// Display name.
+    /// Display name of the new team.
     pub name: DisplayName,
 }
 

@@ -24,7 +24,7 @@ use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 pub struct Team {
     /// Team ID.
     pub id: TeamId,
-    /// Display name.
+    /// Display name of the team.
     pub name: DisplayName,
     /// Short name of the team in URLs.
     pub slug: Slug,
@@ -34,9 +34,9 @@ pub struct Team {
     pub plan: PlanName,
     /// ID of the user who created the team.
     pub created_by: UserId,
-    /// Creation time.
+    /// Creation time of the team.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the team.
     pub updated_at: Time,
 }
 
@@ -61,7 +61,7 @@ pub struct TeamWithMembers {
 pub struct TeamMember {
     /// User ID of a member, or ID of a pending invitation.
     pub id: Uuid,
-    /// Team ID.
+    /// ID of the team.
     pub team_id: TeamId,
     /// User ID; absent until the invitation is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use crate::model::RotationId;
 use crate::model::lock::lock;
-use crate::model::rotations::Integration;
+use crate::model::rotations::DatabaseKind;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
@@ -25,10 +25,12 @@ pub struct MemoryDatabase(Mutex<Server>);
 struct Server {
     users: BTreeMap<String, User>,
     fences: BTreeMap<RotationId, u64>,
-    /// Planned behaviour of the next calls, by the name of the called function. Each call removes
-    /// the first plan of its list.
+    /// Planned behavior of the next calls, by the name of the called function. Each call removes
+    /// the first entry of its list.
     scripts: BTreeMap<&'static str, VecDeque<Script>>,
     calls: Vec<&'static str>,
+    /// Passwords of all calls of `apply`.
+    passwords: Vec<String>,
     trusts: bool,
     identity: Option<String>,
 }
@@ -39,16 +41,16 @@ struct User {
     is_locked: bool,
 }
 
-/// Planned behaviour of one call of the fake database.
+/// Planned behavior of one call of the fake database.
 #[derive(Debug, Clone, Copy)]
 pub enum Script {
-    /// Change nothing and return this error.
+    /// Changes nothing and returns this error.
     Fail(Fault),
-    /// Make the change, but return this error, as if the response had been lost.
+    /// Makes the change, but returns this error, as if the response had been lost.
     Lose(Fault),
-    /// Change nothing and never return.
+    /// Changes nothing and never returns.
     Hang,
-    /// Make the change and return its result, as a call does without a script.
+    /// Makes the change and returns its result, like a call without a script.
     Work,
 }
 
@@ -59,8 +61,8 @@ impl MemoryDatabase {
         Arc::default()
     }
 
-    /// Plans the behaviour of the next calls with this name (`test`, `apply`, `verify` or `lock`),
-    /// in order.
+    /// Plans the behavior of the next calls of the function with this name (`test`, `apply`,
+    /// `verify` or `lock`), in order.
     pub fn script(&self, call: &'static str, scripts: impl IntoIterator<Item = Script>) {
         self.server().scripts.entry(call).or_default().extend(scripts);
     }
@@ -100,6 +102,12 @@ impl MemoryDatabase {
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {
         self.server().calls.clone()
+    }
+
+    /// Returns the passwords of all calls of `apply` so far, in order.
+    #[must_use]
+    pub fn passwords(&self) -> Vec<String> {
+        self.server().passwords.clone()
     }
 
     /// Returns the highest attempt number that the server has received for a rotation; `None` if it
@@ -153,6 +161,7 @@ impl DatabaseRotator for MemoryDatabase {
     }
 
     async fn apply(&self, _: &Target, apply: &Apply) -> Result<Applied, TargetError> {
+        self.server().passwords.push(apply.login.password.reveal().to_owned());
         self.play("apply", |server| {
             if apply.identity.is_some() && apply.identity != server.identity {
                 return Err(Fault::Identity.into());
@@ -205,8 +214,9 @@ impl Timer for QuickTimer {
 #[must_use]
 pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
     let rotators = Rotators::new(Arc::new(QuickTimer));
-    let rotators = Integration::ALL
-        .iter()
-        .fold(rotators, |rotators, integration| rotators.with(*integration, database.clone()));
-    Rotators { proxied: Some(database.clone()), ..rotators }
+    let mut rotators = DatabaseKind::BUILT_IN
+        .into_iter()
+        .fold(rotators, |rotators, kind| rotators.with(kind, database.clone()));
+    rotators.proxied = Some(database.clone());
+    rotators
 }

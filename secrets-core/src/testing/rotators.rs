@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::crypto::random;
 use crate::model::RotationId;
-use crate::model::rotations::{Integration, PermissionLevel, Slot};
+use crate::model::rotations::{DatabaseKind, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotations::{draw_password, group_role, slot_user};
 
@@ -216,7 +216,7 @@ impl World<'_> {
     /// one. Runs for PostgreSQL only: the identity of MySQL changes when a replica is promoted, and
     /// MariaDB has no server identity.
     async fn another_server_is_not_changed(&self) {
-        if self.target.integration != Integration::Postgresql {
+        if self.target.kind != DatabaseKind::POSTGRESQL {
             return;
         }
         let login = self.login(Slot::A);

@@ -19,8 +19,9 @@ const APPROVAL_REQUIRED: Error = Error::ApprovalRequired(
     "a command-line session may create or rotate a token that outlives it only within 15 minutes of its login: log in again and approve the login on the page /device, or choose an earlier expiry",
 );
 
-/// True if the caller uses a command-line session, and a service token with this expiry outlives
-/// the session. Fails if the session started too long ago to receive such a token.
+/// True if the caller uses a command-line session and a service token with this expiry would
+/// outlive it. Such a token may only be created soon after signing in: fails if the session is
+/// older than that.
 pub(super) fn outlives_session(
     caller: &Person,
     expires_at: Option<Time>,

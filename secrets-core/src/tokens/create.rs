@@ -30,7 +30,7 @@ use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
     "permissions": ["read"], "expires_in_days": 90,
 })))]
 pub struct NewToken {
-    /// Display name.
+    /// Display name of the new token.
     pub name: DisplayName,
     /// Team that will own the token; defaults to the caller's only team or personal team.
     pub team_id: Option<TeamId>,

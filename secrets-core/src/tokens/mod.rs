@@ -32,7 +32,7 @@ use crate::store::{TokenRecord, TokenScope};
 pub struct ServiceToken {
     /// Token ID.
     pub id: TokenId,
-    /// Display name.
+    /// Display name of the token.
     pub name: DisplayName,
     /// ID of the team that owns the token.
     pub team_id: TeamId,
@@ -56,22 +56,23 @@ pub struct ServiceToken {
     pub ip_allowlist: Vec<String>,
     /// ID of the user who created the token.
     pub created_by: UserId,
-    /// Creation time.
+    /// Creation time of the token.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the token.
     pub updated_at: Time,
-    /// Expiry time; absent if the token never expires.
+    /// Expiry time of the token; absent if the token never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// Time of the last use; absent if the token was never used. Updated with a delay of a little
-    /// more than a minute at most.
+    /// Time of the last use; absent if the token was never used. The actual last use can be later,
+    /// by a little more than a minute at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
     /// IP address of the last use; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub last_used_ip: Option<IpAddr>,
-    /// Time of the last rotation; absent if the token was never rotated.
+    /// Time of the last rotation, which gave the token a new text; absent if the token was never
+    /// rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Time>,
     /// True if the text of the token was returned to a command-line session that ends before the
@@ -93,11 +94,11 @@ pub struct TokenSelf {
     pub id: TokenId,
     /// Type of credential: always `service_token`.
     pub auth_type: &'static str,
-    /// Display name.
+    /// Display name of the token.
     pub name: DisplayName,
     /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// Projects that the token may access; empty if it may access all projects.
+    /// Projects that the token may access; empty if it may access all projects of the team.
     pub project_ids: Vec<ProjectId>,
     /// Environments that the token may access; empty if it may access all environments of its
     /// projects.
@@ -107,10 +108,10 @@ pub struct TokenSelf {
     pub scopes: Vec<&'static str>,
     /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// Expiry time; absent if the token never expires.
+    /// Expiry time of the token; absent if the token never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// Creation time.
+    /// Creation time of the token.
     pub created_at: Time,
 }
 

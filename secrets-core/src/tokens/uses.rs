@@ -27,7 +27,7 @@ pub(crate) struct CredentialUses(Mutex<HashMap<CredentialId, TokenUse>>);
 
 impl CredentialUses {
     /// Keeps a use of a service token in memory, to be written later. Does nothing if the stored
-    /// last use is less than [`TokenUse::WRITE_INTERVAL`] older.
+    /// last use is less than a minute ([`TokenUse::WRITE_INTERVAL`]) older.
     pub(crate) fn remember_token(&self, token: &TokenRecord, used: TokenUse) {
         self.remember(CredentialId::Token(token.id), token.last_use.map(|last| last.at), used);
     }

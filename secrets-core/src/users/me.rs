@@ -7,7 +7,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Who};
 use crate::model::{Error, Result, Subject};
 use crate::tokens::TokenSelf;
 
-/// Reads the caller: a user or a service token.
+/// Returns the user or the service token that makes the request.
 #[derive(Debug)]
 pub struct ReadMe;
 

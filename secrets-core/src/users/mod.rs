@@ -70,11 +70,11 @@ pub struct UserTeam {
 pub struct TeamName {
     /// Team ID.
     pub id: TeamId,
-    /// Display name.
+    /// Display name of the team.
     pub name: DisplayName,
     /// Short name of the team in URLs.
     pub slug: Slug,
-    /// Creation time.
+    /// Creation time of the team.
     pub created_at: Time,
 }
 

@@ -45,9 +45,9 @@ pub enum Credential<'a> {
 /// Time and size limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Timeout, from name resolution to the last byte of the body.
+    /// Timeout of the request, from name resolution to the last byte of the response body.
     pub time: Duration,
-    /// Maximum size of the body, in bytes.
+    /// Maximum size of the response body, in bytes.
     pub bytes: usize,
 }
 
@@ -56,12 +56,12 @@ pub struct Limits {
 pub enum NotFetched {
     /// The response was not complete within the timeout.
     TooSlow,
-    /// The body exceeds the maximum size.
+    /// The response body exceeds the maximum size.
     TooLarge,
     /// The response has an unexpected status. Redirects are not followed, so a redirect is
     /// unexpected too.
     Status(StatusCode),
-    /// The request failed, or the response is incomplete.
+    /// No complete response was received, for example because the connection failed.
     Failed(Cause),
 }
 
@@ -108,8 +108,8 @@ impl Client {
         self.send(request, limits, expected).await
     }
 
-    /// Submits JSON to this URL, and returns the response with any status. The body is wiped
-    /// from memory after it was sent.
+    /// Submits JSON to this URL, and returns the response with any status. The request body is
+    /// wiped from memory after it was sent.
     pub async fn post_json(
         &self,
         url: &Uri,
@@ -212,7 +212,7 @@ impl fmt::Display for NotFetched {
 
 impl std::error::Error for NotFetched {}
 
-/// Returns the last source of an error; `None` if the error has no source.
+/// Returns the last error in the chain of sources of `error`; `None` if `error` has no source.
 pub(super) fn root_cause<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a dyn std::error::Error> {

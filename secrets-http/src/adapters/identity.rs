@@ -30,13 +30,13 @@ pub struct Timings {
     pub fetch: Duration,
     /// Age at which keys are refreshed in the background, while the old keys stay in use.
     pub refresh_after: Duration,
-    /// Age at which keys are fetched again before the next use.
+    /// Age from which a request that needs the keys waits until they are fetched again.
     pub expire_after: Duration,
     /// Maximum age of keys that are still used while the issuer is unavailable.
     pub stale_for: Duration,
     /// Minimum interval between fetches caused by a token with an unknown key ID.
     pub search_pause: Duration,
-    /// Delay before a failed request is retried.
+    /// Minimum time between a failed request for the keys and the next request.
     pub retry_pause: Duration,
 }
 

@@ -124,13 +124,13 @@ impl Doc {
 }
 
 impl Content {
-    /// Creates a JSON body with this schema.
+    /// Creates the documentation of a JSON body with this schema.
     #[must_use]
     pub fn json(described: Described) -> Self {
         Self { media: "application/json", described }
     }
 
-    /// Creates a text body with this media type.
+    /// Creates the documentation of a text body with this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
         Self { media, described: Described::inline(json!({ "type": "string" })) }

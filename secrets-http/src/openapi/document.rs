@@ -55,8 +55,8 @@ const ABOUT_BOTH: &str = "Lists, and some single objects, are in a field with th
 object is repeated in its own field `data`. Bare lists, the responses of `/api/v1/eso` and \
 `my-permissions` have no field `data`.";
 
-/// Generates the `OpenAPI` 3.1 document of these routes, for a server with this envelope setting.
-/// Routes that return HTML pages are omitted.
+/// Generates the `OpenAPI` 3.1 document of these routes. `envelope` determines whether the
+/// responses have an additional field `data`. Routes that return HTML pages are omitted.
 #[must_use]
 pub fn document(routes: &[Route], envelope: Envelope) -> Value {
     let mut schemas = Components::new();

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::schema::{Components, reference};
 
-/// Adds the rules to the schemas of the components.
+/// Adds the rules that the Rust types do not express, such as constants and fields that depend on
+/// each other, to the named schemas (components). Also removes the fields listed in `ABSENT`.
 pub(super) fn add(schemas: &mut Components) {
     for (name, absent) in ABSENT {
         let fields = schemas.get_mut(name).and_then(|schema| schema["properties"].as_object_mut());

@@ -146,7 +146,8 @@ impl Described {
         self
     }
 
-    /// Returns the schema of a response for this envelope setting.
+    /// Returns the schema of a response, with the additional field `data` if this envelope setting
+    /// adds it.
     pub(super) fn in_envelope(&self, envelope: Envelope) -> Value {
         let mut schema = self.schema.clone();
         if envelope == Envelope::Named {

@@ -27,12 +27,13 @@ mod asked {
     /// Environment variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-    /// Variable with the failpoint to stop at, such as `after-apply`. With `after-apply:pause`, the
-    /// process continues after a second. With `after-apply:wait`, the operation waits until the
-    /// file named by [`RELEASE`] exists, and the rest of the process continues.
+    /// Environment variable with the failpoint to stop at, such as `after-apply`. With
+    /// `after-apply:pause`, the process continues after a second. With `after-apply:wait`, the
+    /// operation waits until the file named by `SECRETS_DEBUG_RELEASE` exists, and the rest of the
+    /// process continues.
     const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 
-    /// Variable with the path of the file that ends the wait at a failpoint.
+    /// Environment variable with the path of the file that ends the wait at a failpoint.
     const RELEASE: &str = "SECRETS_DEBUG_RELEASE";
 
     #[expect(clippy::disallowed_methods, reason = "a test hook of debug builds, not a setting")]
@@ -90,7 +91,7 @@ mod asked {
         After::GoOn
     }
 
-    /// Waits until the file of the variable `SECRETS_DEBUG_RELEASE` exists, then continues.
+    /// Waits until the file named by the variable `SECRETS_DEBUG_RELEASE` exists, then continues.
     fn wait(name: &str) -> After {
         print_failpoint(name);
         let file = PathBuf::from(asked(RELEASE));

@@ -16,7 +16,7 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// lines are dropped, so that requests are never delayed.
 const MAX_WAITING: usize = 16_384;
 
-/// Guard of the thread that writes the log. Dropping it writes the waiting lines.
+/// Guard of the thread that writes the log. Dropping the guard writes the waiting lines.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
 /// Format of a log line.

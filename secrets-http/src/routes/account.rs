@@ -34,22 +34,22 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, ACCOUNT, Shape::Bare, get)
             .id("getAccount")
-            .summary("Get the account"),
+            .summary("Get the caller's account"),
         api.route(Method::PATCH, ACCOUNT, Shape::Bare, update)
             .id("updateAccount")
-            .summary("Update the account's display name")
+            .summary("Update the display name of the caller's account")
             .json_body::<AccountChange>(),
         api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete)
             .id("deleteAccount")
-            .summary("Delete the account and the teams without other members")
+            .summary("Delete the caller's account and the teams without other members")
             .json_body::<Confirmation>(),
         api.route(Method::GET, EXPORT, document, export)
             .id("exportAccountData")
-            .summary("Export the account's data, without secret values")
+            .summary("Export the data of the caller's account, without secret values")
             .response(200, vec![Content::json(Described::of::<AccountData>())]),
         api.route(Method::POST, EXPORT, file, archive)
             .id("exportAccountSecrets")
-            .summary("Export all readable secrets as a passphrase-encrypted archive")
+            .summary("Export all secrets the caller may read as a passphrase-encrypted archive")
             .json_body::<NewArchive>()
             .response(200, vec![Content::text("application/octet-stream")]),
     ]

@@ -23,7 +23,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, USAGE, Shape::Bare, usage)
             .id("getTeamUsage")
-            .summary("Get a team's usage of its plan"),
+            .summary("Get a team's usage, compared with the limits of its plan"),
         api.route(Method::GET, BILLING, Shape::Bare, billing)
             .id("getTeamBilling")
             .summary("Get a team's plan and billing status"),

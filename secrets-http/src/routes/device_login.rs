@@ -42,9 +42,9 @@ struct CodeBody {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the serialized form of `PollError`")]
 struct GrantError {
-    /// Error code.
+    /// OAuth error code, such as `authorization_pending`.
     error: String,
-    /// Human-readable explanation.
+    /// Human-readable explanation of the error.
     error_description: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use crate::serve::reply::{self, Envelope};
 use crate::serve::router::Route;
 use crate::serve::target::target;
 
-/// Health and build of the service.
+/// Health, version and build time of the service.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthResponse {
     status: &'static str,
@@ -31,14 +31,14 @@ struct HealthResponse {
     build_time: &'static str,
     /// Result of each check: `ok` or `fail`.
     checks: BTreeMap<&'static str, &'static str>,
-    /// Counting for rate limits: `shared` if the nodes count together in Redis, `per_node` if no
-    /// Redis is configured, `per_node_fallback` while Redis cannot be reached. Does not change the
-    /// status.
+    /// Mode of counting requests for rate limits: `shared` if the nodes count together in Redis,
+    /// `per_node` if no Redis is configured, `per_node_fallback` while Redis cannot be reached.
+    /// Does not affect the field `status`.
     rate_limits: &'static str,
-    /// Background workers.
+    /// Health of each background worker.
     workers: Vec<WorkerResponse>,
     /// Items of background work that fail on this node, oldest first, at most 20. They do not
-    /// change the status.
+    /// affect the field `status`.
     failing: Vec<FailingResponse>,
     /// Number of all items of background work that fail on this node.
     failing_total: usize,
@@ -58,7 +58,8 @@ struct WorkerResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
     /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project keys`, `project purge`,
-    /// `rotation`, `rotation record`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
+    /// `rotation`, `rotation record`, `webhook`, or `webhook receiver` for a receiver that does not
+    /// accept deliveries.
     work: &'static str,
     /// ID of the batch, team, project, rotation or webhook. Absent for audit entries that belong to
     /// no team.

@@ -114,8 +114,8 @@ enum Operation {
 struct Revisions {
     target: WatchTarget,
     team: TeamId,
-    /// Revision of the whole environment or project. It changes whenever another field changes that
-    /// events contain.
+    /// Revision of the whole environment or project. It changes whenever the set of `environments`
+    /// or the revision of one of them changes.
     revision: Tag,
     /// Revisions of the watched environments that the caller may read.
     environments: Vec<Watched>,

@@ -105,7 +105,7 @@ impl MemoryBudget {
     }
 
     /// Reserves the right to prepare a large response for the account. Waits until fewer than two
-    /// are prepared for it; fails after three seconds.
+    /// large responses are being prepared for the account; fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
         self.reserve(Some(account), Share { prepared: 1, bytes: 0 }).await
     }
@@ -120,9 +120,9 @@ impl MemoryBudget {
         self.reserve(Some(account), Share { prepared: 0, bytes }).await
     }
 
-    /// Waits until the account may run an exclusive task, such as a scan: until no earlier one is
-    /// being received or run. Fails after 30 seconds. The next task may run once the returned value
-    /// is dropped.
+    /// Waits until the account may run an exclusive task, such as a scan: until no earlier
+    /// exclusive task of the account is being received or run. Fails after 30 seconds. The next
+    /// task may run once the returned value is dropped.
     pub async fn turn(&self, account: UserId) -> Result<Turn<UserId>, Error> {
         let turn = timeout(TURN_WAIT, self.turns.acquire(account)).await;
         turn.map_err(|_| {

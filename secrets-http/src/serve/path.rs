@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 pub enum BadPath {
     /// The path is ambiguous or invalid; the response is 400.
     Malformed,
-    /// The path is not the root path but ends with a slash, as no route does; the response is 404.
+    /// The path ends with a slash although it is not the root path; the response is 404.
     TrailingSlash,
 }
 

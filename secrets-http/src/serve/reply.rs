@@ -35,8 +35,8 @@ pub enum Envelope {
     #[default]
     Named,
     /// The output is contained twice: as the API specification says, and in the field `data`,
-    /// because published clients use one or the other. A response that is a list has no field
-    /// `data`, and neither have responses in which no published client expects it.
+    /// because published clients use one or the other. A response has no field `data` if it is a
+    /// list, or if no published client expects the field there.
     Both,
 }
 

@@ -12,8 +12,8 @@ pub(super) struct RunToEnd<T: Send + 'static>(Option<Work<T>>);
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> RunToEnd<T> {
-    /// Wraps a future so that it runs to its end, even if the result is dropped before it is
-    /// polled.
+    /// Wraps a future so that it runs to its end, even if the returned future is dropped before it
+    /// is polled.
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }

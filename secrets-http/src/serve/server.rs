@@ -53,7 +53,7 @@ pub struct Server {
     pub workers: Vec<Arc<dyn Worker>>,
     /// Configured sign-in method for browsers.
     pub sign_in: BrowserSignIn,
-    /// Memory for large bodies. One account may use a quarter of it.
+    /// Memory budget for large request and response bodies. One account may use a quarter of it.
     pub memory: Arc<MemoryBudget>,
     /// Listener of the metrics, if they are served.
     pub metrics: Option<TcpListener>,
@@ -123,7 +123,7 @@ impl Server {
     }
 }
 
-/// Writes the data that background work still holds in memory. Gives up after a timeout.
+/// Writes the data that background work still holds in memory. Gives up after 10 seconds.
 async fn flush(service: &Service) {
     match timeout(FLUSH_TIMEOUT, workers::flush(service.engine())).await {
         Ok(Ok(())) => {}

@@ -15,8 +15,9 @@ from ._errors import SecretsError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line. On Unix, a started program replaces this process; otherwise, the
-    function returns the exit code."""
+    """Runs the command ``python -m secrets_service`` and returns its exit code. On Unix, the
+    program that ``run`` starts replaces this process, so the function returns only after an
+    error."""
     parser = argparse.ArgumentParser(prog="python -m secrets_service")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser(
@@ -49,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def replaced(program: list[str], variables: dict[str, str]) -> int:
-    """Replaces this process by a program, so that signals reach the program and its exit code is
-    the exit code of this process. On Windows, which has no such call, runs the program as a child
-    process and returns its exit code."""
+    """Replaces this process with a program, so that signals reach the program and its exit code is
+    the exit code of this process. Windows cannot replace a process: there, runs the program as a
+    child process and returns its exit code."""
     try:
         if os.name == "nt":
             return subprocess.call(program, env=variables)

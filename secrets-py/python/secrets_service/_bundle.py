@@ -30,11 +30,11 @@ class BundledSecret:
 
 
 class Bundle(Closing):
-    """An opened bundle. Its signature is verified. Iterating over the bundle decrypts its secrets
-    one by one.
+    """An opened bundle: the encrypted and signed export of one environment. Its signature was
+    verified when it was opened. Iterating over the bundle decrypts its secrets one by one.
 
-    An error during the iteration means that the bundle breaks a rule of the format. Do not use the
-    secrets that were returned before the error, although the signer wrote them.
+    An error during the iteration means that the signer wrote a bundle that breaks a rule of the
+    format. Then do not use the secrets that were returned before the error either.
     """
 
     def __init__(self, native: _native.Bundle) -> None:
@@ -54,7 +54,7 @@ class Bundle(Closing):
     def seq(self) -> int:
         """Sequence number, which grows with each bundle of an environment.
 
-        Pass it as ``at_least`` when opening the next bundle.
+        Pass it as ``at_least`` when opening the next bundle, so that older bundles are rejected.
         """
         return self._native.seq
 
@@ -65,13 +65,14 @@ class Bundle(Closing):
 
     @property
     def expires_at(self) -> str | None:
-        """Expiry time (RFC 3339), after which the bundle cannot be opened; None if
-        there is none."""
+        """Expiry time (RFC 3339), from which on the bundle cannot be opened; None if the bundle
+        never expires."""
         return self._native.expires_at
 
     @property
     def signer(self) -> str:
-        """Public key of the signer (``scbs_…``): pass it as ``signer`` for the next bundle."""
+        """Public key of the signer (``scbs_…``). Pass it as ``signer`` when opening the next
+        bundle, so that bundles of other signers are rejected."""
         return self._native.signer
 
     def __iter__(self) -> Iterator[BundledSecret]:

@@ -74,8 +74,8 @@ class Call:
             self._socket = socket.fromfd(connected.fileno(), socket.AF_INET, socket.SOCK_STREAM)
 
     def detach(self) -> None:
-        """Closes the duplicate that :meth:`attach` stored. Another call may use the connection
-        next, and aborting this call must not affect that call."""
+        """Closes the duplicate socket that :meth:`attach` stored, so that aborting this call does
+        not affect the next call that uses the connection."""
         with self._lock:
             self._close()
 

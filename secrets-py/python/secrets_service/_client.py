@@ -32,16 +32,17 @@ class Client(Operations, Closing):
     line login. Without a token, only public operations are allowed.
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
-    call, with its retries, in seconds. If the service is overloaded or unavailable and names a time
-    to wait, the request is retried after that time, for at most ``patience`` seconds in total. A
-    call sends at most 10 requests.
+    call, with its retries, in seconds. If the service is overloaded or unavailable and its response
+    has a ``Retry-After`` header, the request is retried after the time in the header, for at most
+    ``patience`` seconds in total. A call sends at most 10 requests.
 
-    ``context`` holds the trusted certificate authorities; the default is those of the system.
+    ``context`` is the TLS context with the trusted certificate authorities; by default, those of
+    the system are trusted.
     ``proxy`` is the URL of a proxy; an empty string means a direct connection. By default, the
     proxy is read from the environment variables ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY``,
     except for ``localhost`` and loopback addresses.
 
-    Threads may share a client, and a process may use a client that it has from before a fork.
+    Threads may share a client. After a fork, parent and child process may both use the client.
 
     >>> client = Client("https://secrets.example.com", token="env_…")  # doctest: +SKIP
     >>> client.secret.get(project="shop", environment="staging", key="URL")  # doctest: +SKIP
@@ -109,10 +110,11 @@ class Client(Operations, Closing):
 
 
 class AsyncClient(AsyncOperations, AsyncClosing):
-    """:class:`Client` for asyncio. Requests run on threads, so they do not block the event loop.
+    """:class:`Client` for asyncio. Worker threads send the requests, so that they do not block the
+    event loop.
 
-    If the task that awaits a call is cancelled, the connection of the call is closed. A write may
-    or may not have taken effect then.
+    If the task that awaits a call is cancelled, the connection of the call is closed. In this case,
+    a write may or may not have taken effect.
     """
 
     def __init__(
@@ -271,7 +273,7 @@ def settings() -> tuple[str, str | None]:
 
 
 def token_of(path: str) -> str:
-    """Reads a token from a file, without white space around it."""
+    """Reads a token from a file, and removes the white space around the token."""
     with open(path, "rb") as file:
         token = file.read().decode(errors="replace").strip()
     if not token:

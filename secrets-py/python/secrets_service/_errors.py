@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 class SecretsError(Exception):
     """Base class of all errors of this package. The message never contains a secret value.
 
-    ``kind`` is the kind of error and ``code`` the rule that was broken, both for programs;
-    ``fields`` are the invalid fields, each with ``field`` and ``message``. Over HTTP, ``status`` is
-    the status of the response and ``request_id`` its ID in the log of the service.
+    Programs should check ``kind`` (the kind of error) and ``code`` (the exact error, such as
+    ``sole_owner``) instead of the message. ``fields`` lists the invalid fields, each with ``field``
+    and ``message``. For an HTTP response, ``status`` is its status and ``request_id`` the ID of the
+    request in the log of the service.
     """
 
     kind: ClassVar[str] = "internal"
@@ -42,13 +43,14 @@ class Invalid(SecretsError):
 
 
 class Refused(SecretsError):
-    """The current state does not allow the operation, for any caller."""
+    """The operation is not possible in the current state of the data, for any caller. ``code`` is
+    the reason, such as ``sole_owner``."""
 
     kind = "refused"
 
 
 class Unauthenticated(SecretsError):
-    """No credential, or an invalid credential."""
+    """The credential is missing, invalid or expired."""
 
     kind = "unauthenticated"
 
@@ -60,7 +62,7 @@ class AddressNotAllowed(SecretsError):
 
 
 class Forbidden(SecretsError):
-    """The caller is authenticated, but not permitted to do this."""
+    """The caller is authenticated, but not permitted to perform the operation."""
 
     kind = "forbidden"
 
@@ -72,20 +74,21 @@ class NotFound(SecretsError):
 
 
 class Conflict(SecretsError):
-    """The name is already taken."""
+    """An object with this name already exists."""
 
     kind = "conflict"
 
 
 class Stale(SecretsError):
-    """The record does not have the expected version."""
+    """The stored object does not have the version that the caller expected."""
 
     kind = "stale"
 
 
 class PlanLimit(SecretsError):
-    """A limit of the team's plan is reached. ``resource`` names the limited resource, ``plan`` the
-    plan; ``limit`` is the limit and ``current`` the current amount."""
+    """A limit of the team's plan would be exceeded. ``resource`` is the name of the limited
+    resource and ``plan`` the name of the plan; ``limit`` is the limit and ``current`` the current
+    usage, each a number of objects or a size in bytes."""
 
     kind = "plan_limit"
     resource: str = ""
@@ -110,21 +113,25 @@ class Unavailable(SecretsError):
 
 
 class InternalError(SecretsError):
-    """An internal error of the service, or data that does not decrypt."""
+    """An internal error of the service, stored data that cannot be decrypted, or a response that
+    does not come from the service."""
 
     kind = "internal"
 
 
 class NotStarted(SecretsError):
-    """A service did not start: its keys do not open its data, or its database cannot be used."""
+    """The embedded service did not start: its root key is missing or cannot decrypt the stored
+    data, or its database cannot be used."""
 
     kind = "not_started"
 
 
 class UnprovenDelivery(SecretsError):
-    """A webhook delivery was not sent by the service, or is too old.
+    """A webhook delivery failed the verification: it may not come from the service, or may be a
+    replay.
 
-    ``code`` is ``malformed``, ``tampered`` or ``stale``.
+    ``code`` is ``malformed`` (a header is missing or invalid), ``tampered`` (no signature is valid)
+    or ``stale`` (the timestamp is not within five minutes of the current time).
     """
 
     kind = "unproven_delivery"
@@ -176,7 +183,7 @@ class BundleExpired(BundleError):
 
 
 class BundleStale(BundleError):
-    """The bundle is older than ``at_least``."""
+    """The sequence number of the bundle is lower than ``at_least``."""
 
     kind = "stale"
 

@@ -113,9 +113,10 @@ def decoded(endpoint: Endpoint, answer: Answer, format: object) -> Any:
 
 
 def without_data(made: Any) -> Any:
-    """Removes the field ``data`` that a service with ``SECRETS_ENVELOPE=both`` adds to an object.
+    """Removes the field ``data`` that a service with the setting ``SECRETS_ENVELOPE=both`` adds to
+    a response that is an object.
 
-    No operation has an output with a field of this name, which a test checks.
+    A test checks that the output of no operation has a field ``data`` of its own.
     """
     if isinstance(made, dict):
         made.pop("data", None)

@@ -13,7 +13,7 @@ _MAX_SECONDS = 2**43
 
 
 class Unset(Enum):
-    """The type of :data:`UNSET`."""
+    """Type of :data:`UNSET`, the default of a parameter whose field is left unchanged."""
 
     UNSET = "UNSET"
 

@@ -61,8 +61,8 @@ def render(
     """Renders secrets, given as values by key, in a text format. ``name`` is the name of the
     Kubernetes Secret in the format ``k8s``.
 
-    Raises :class:`Invalid` for a key or a value that the format cannot represent; ``fields`` names
-    it.
+    Raises :class:`Invalid` for a key or a value that the format cannot represent; the attribute
+    ``fields`` of the error identifies the key or value.
 
     >>> print(render({"GREETING": "good day"}, "shell"), end="")
     export GREETING='good day'
@@ -116,7 +116,7 @@ def verify_webhook(
     ``headers`` are the headers of the request and ``body`` its raw bytes; ``secret`` is the signing
     secret that was shown when the webhook was created (``whsec_…``). ``now`` is a
     time, or seconds since 1970, and defaults to the current time; the timestamp must be within five
-    minutes of it. Raises :class:`UnprovenDelivery`.
+    minutes of it. Raises :class:`UnprovenDelivery` if the verification fails.
     """
     given = {name.lower(): value for name, value in headers.items()}
     time = microseconds(now)

@@ -50,7 +50,7 @@ class AsyncSession(AsyncOperations):
 
 
 class Service(Closing):
-    """The service, embedded in this process. It needs a database and no other process.
+    """The secrets service, embedded in this process. Apart from a database, it needs no server.
 
     >>> with Service.open("memory:") as service:
     ...     session = service.sign_in(issuer="my-program", subject="1", email="alice@example.com")
@@ -124,7 +124,7 @@ class Service(Closing):
 
 
 class AsyncService(AsyncClosing):
-    """The embedded service for asyncio: see :class:`Service`."""
+    """:class:`Service` for asyncio: the secrets service, embedded in this process."""
 
     def __init__(self, native: _native.Service) -> None:
         self._native = native
@@ -137,7 +137,7 @@ class AsyncService(AsyncClosing):
         root_key: bytes | bytearray | str | None = None,
         allow_egress: Sequence[str] = (),
     ) -> AsyncService:
-        """See :meth:`Service.open`."""
+        """Opens the service with a database. The arguments are those of :meth:`Service.open`."""
         settings = _settings(root_key, allow_egress)
         return cls(await finished(lambda done: _native.Service.open(url, **settings, done=done)))
 
@@ -150,7 +150,8 @@ class AsyncService(AsyncClosing):
         email_verified: bool = True,
         name: str | None = None,
     ) -> AsyncSession:
-        """See :meth:`Service.sign_in`."""
+        """Signs in a user that this program has authenticated. The arguments are those of
+        :meth:`Service.sign_in`."""
         return AsyncSession(
             await finished(
                 lambda done: self._native.sign_in(
@@ -165,11 +166,12 @@ class AsyncService(AsyncClosing):
         )
 
     def as_token(self, token: str, *, address: str | None = None) -> AsyncSession:
-        """See :meth:`Service.as_token`."""
+        """Creates a session for a service token. The arguments are those of
+        :meth:`Service.as_token`."""
         return AsyncSession(self._native.as_token(token, address=address))
 
     async def close(self) -> None:
-        """See :meth:`Service.close`."""
+        """Closes the service. Waits at most five seconds for operations that are still running."""
         await finished(lambda done: self._native.close(done=done))
 
     def __repr__(self) -> str:

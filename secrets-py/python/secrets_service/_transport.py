@@ -195,9 +195,9 @@ class Transport:
 
 
 def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
-    """Reads a response body without decompressing it. If the body is larger than ``MAX_BODY``
-    (``MAX_ERROR_BODY`` for an error), closes the connection and returns None. After a complete
-    read, urllib3 keeps the connection for the next request."""
+    """Reads a response body without decompressing it. If the body is larger than 256 MiB (1 MiB for
+    a status outside 2xx), closes the connection and returns None. After a complete read, urllib3
+    keeps the connection for the next request."""
     limit = MAX_BODY if response.status < 300 else MAX_ERROR_BODY
     parts, size = [], 0
     while part := response.read(READ_SIZE, decode_content=False):
@@ -241,7 +241,8 @@ def is_local(host: str) -> bool:
 
 
 def checked_proxy(proxy: str) -> str:
-    """Returns the URL of a proxy, with ``http://`` if it has no scheme. Raises a ValueError if it is invalid."""
+    """Returns the URL of a proxy, with ``http://`` added if it has no scheme. Raises a ValueError
+    if the URL is invalid."""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(proxy)

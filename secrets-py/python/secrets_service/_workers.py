@@ -18,7 +18,8 @@ WORKERS = 32
 
 
 class Workers:
-    """Daemon threads that perform requests, so that they do not block the event loop.
+    """Worker threads that send the requests of an :class:`AsyncClient`, so that the requests do not
+    block the event loop.
 
     The threads end when the client is closed or dropped. They are daemon threads, so a request in
     progress does not delay the end of the program.
@@ -32,8 +33,8 @@ class Workers:
         self._end.atexit = False
 
     async def run(self, call: Call, send: Callable[[], T]) -> T:
-        """Sends a request on one of the threads. If the asyncio task that awaits the request is
-        cancelled, aborts the request."""
+        """Sends a request on one of the worker threads. If the asyncio task that awaits the request
+        is cancelled, aborts the request."""
         queue = self._queue
 
         def begin(done: Done) -> None:
@@ -60,8 +61,8 @@ class Workers:
             raise
 
     def end(self) -> None:
-        """Ends the threads once all queued requests are completed. Later calls of :meth:`run` raise
-        ``ValueError``."""
+        """Ends the worker threads once all queued requests are completed. Later calls of
+        :meth:`run` raise ``ValueError``."""
         with self._lock:
             self._end()
 
@@ -82,8 +83,8 @@ class Workers:
 
 
 class Queue:
-    """Queue of jobs for the threads. It also counts the idle threads minus the queued
-    jobs."""
+    """Queue of jobs for the worker threads, with a counter: the number of idle threads minus the
+    number of queued jobs."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Any] = SimpleQueue()
@@ -98,8 +99,7 @@ class Queue:
             return self._idle > 0
 
     def add_idle(self, change: int) -> None:
-        """Changes the count: ``change`` is 1 when a thread becomes idle, and -1 when a job is
-        queued."""
+        """Adds ``change`` to the counter: 1 when a thread becomes idle, -1 when a job is queued."""
         with self._lock:
             self._idle += change
 

@@ -1,7 +1,7 @@
 //! Tests of creating projects.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, STARTED, on_every_store, paths};
+use secrets_tests::{App, Kind, STARTED, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
 use super::PROJECTS;
@@ -183,6 +183,55 @@ async fn a_given_slug_that_is_taken_is_400(app: App) {
         })
     );
     assert_eq!(bob.get(PROJECTS).await.is(200).json(), json!({ "projects": [] }));
+}
+
+/// Makes the database refuse the next two insertions into the table, as if the slugs were taken.
+async fn refuse_two_insertions(app: &App, table: &str) {
+    app.sql(&match app.kind {
+        Kind::Postgres => format!(
+            "CREATE TABLE refusals (number INT);
+             CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF (SELECT COUNT(*) FROM refusals) < 2 THEN
+                     INSERT INTO refusals VALUES (1);
+                     RETURN NULL;
+                 END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+        ),
+        Kind::Sqlite | Kind::Memory => format!(
+            "CREATE TABLE refusals (number);
+             CREATE TRIGGER refuse BEFORE INSERT ON {table}
+                 WHEN (SELECT COUNT(*) FROM refusals) < 2
+                 BEGIN INSERT INTO refusals VALUES (1); SELECT RAISE(IGNORE); END"
+        ),
+    })
+    .await;
+}
+
+async fn a_slug_is_generated_again_until_it_is_free(app: App) {
+    for (table, path) in [("projects", PROJECTS), ("teams", "/api/v1/teams")] {
+        let alice = app.person("alice").await;
+        refuse_two_insertions(&app, table).await;
+
+        let created = alice.post(path, &json!({ "name": "Web" })).await.is(201).json();
+
+        let suffix = created["slug"].as_str().unwrap().strip_prefix("web-").unwrap();
+        assert_eq!(suffix.len(), 4, "{created}");
+        app.sql("DROP TABLE refusals").await;
+        app.sql(if app.kind == Kind::Sqlite {
+            "DROP TRIGGER refuse"
+        } else {
+            "DROP FUNCTION refuse CASCADE"
+        })
+        .await;
+    }
+}
+
+mod taken {
+    use super::*;
+
+    on_sql_stores![a_slug_is_generated_again_until_it_is_free];
 }
 
 on_every_store![

@@ -199,9 +199,10 @@ async fn a_purge_leaves_nothing_but_the_slug(kind: Kind) {
     let project = secrets_core::model::ids::parse(paths::last(&web)).unwrap().into();
     alice.delete(&web).await.is(204);
 
-    app.wait(TimeDelta::days(30));
+    // One hour later than the last moment at which the project could be restored.
+    app.wait(TimeDelta::days(30) + TimeDelta::minutes(59));
     assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 0);
-    app.wait(TimeDelta::hours(2));
+    app.wait(TimeDelta::minutes(2));
     assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 1);
     assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 0);
 

@@ -2,13 +2,15 @@
 //! rotation afterwards. In every case, logins with the credential that the secrets contain still
 //! succeed.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::rotations::Slot;
 use secrets_core::model::{Clock as _, RotationId};
 use secrets_core::ports::rotator::Fault;
 use secrets_core::rotations::slot_user;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, on_sql_stores};
 use serde_json::{Value, json};
 
 /// Number of times that the service tries to log in with a new credential, within 60 seconds,
@@ -26,6 +28,11 @@ async fn served(app: &App) -> Rotated {
 /// database, such as `apply`.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
+}
+
+/// Returns the passwords, without duplicates, of the last `number` changes sent to the database.
+fn last_passwords(app: &App, number: usize) -> BTreeSet<String> {
+    app.database.passwords().into_iter().rev().take(number).collect()
 }
 
 /// Runs a rotation while the fake database fails as `scripts` say. Asserts that the rotation fails,
@@ -50,7 +57,9 @@ async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) ->
     assert!(last.error_code.is_some(), "{last:?}");
     assert_eq!(main.served().await, before);
     main.works(app).await;
-    (count(app, "apply") - applied_before, shown)
+    let tries = count(app, "apply") - applied_before;
+    assert_eq!(usize::try_from(last.tries).unwrap(), tries);
+    (tries, shown)
 }
 
 fn user(shown: &Value, slot: Slot) -> String {
@@ -70,6 +79,7 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
         failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
 
     assert_eq!(tries, 4);
+    assert_eq!(last_passwords(&app, 4).len(), 1, "a retry sent another password");
     let message = "cannot reach the database: no answer in time, or the address is not permitted";
     assert_eq!(shown["error_message"], message);
     // The next attempt is in five minutes, with a jitter of a tenth.
@@ -177,6 +187,7 @@ async fn a_password_that_a_policy_refuses_is_generated_again_twice(app: App) {
     main.succeed().await;
 
     assert_eq!(count(&app, "apply") - applied_before, 3);
+    assert_eq!(last_passwords(&app, 3).len(), 3, "a refused password was sent again");
     main.works(&app).await;
     let refusals = [Script::Fail(Fault::PasswordPolicy); 3];
     let (tries, shown) = failing(&app, &main, &refusals, "error").await;
@@ -238,6 +249,17 @@ async fn a_credential_that_does_not_work_is_disabled_again(app: App) {
     assert_eq!(details["code"], "not_verified");
     assert_eq!(details["triggered_by"], main.person.id.as_str());
     assert_eq!(entry.outcome, "failure");
+}
+
+async fn a_rejected_login_with_the_new_credential_is_not_blamed_on_the_administrator(app: App) {
+    let main = served(&app).await;
+    app.database.script("verify", [Script::Fail(Fault::AdminRejected); LOGINS]);
+
+    let entry = main.rotate().await;
+
+    let message =
+        "the new credential did not work: the server rejected the rotated user's password";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["rolled_back", message]);
 }
 
 async fn a_credential_that_works_after_a_while_is_served(app: App) {
@@ -349,6 +371,21 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     assert_eq!(app.failing().await, [item]);
 }
 
+async fn a_kind_of_database_without_a_driver_is_an_error_until_the_driver_is_back(app: App) {
+    let main = served(&app).await;
+    app.sql("UPDATE rotations SET integration = 'oracle'").await;
+
+    let entry = main.rotate().await;
+
+    let message = "the service has no driver for this kind of database";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
+    assert_eq!(main.shown().await["status"], "error");
+    main.works(&app).await;
+    app.sql("UPDATE rotations SET integration = 'postgresql'").await;
+    main.succeed().await;
+    assert_eq!(main.shown().await["status"], "active");
+}
+
 on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
     a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
@@ -361,6 +398,7 @@ on_every_store![
     a_change_without_an_answer_is_repeated_and_served,
     a_change_that_never_gets_an_answer_fails_without_effect,
     a_credential_that_does_not_work_is_disabled_again,
+    a_rejected_login_with_the_new_credential_is_not_blamed_on_the_administrator,
     a_credential_that_works_after_a_while_is_served,
     a_failure_is_recorded_with_the_requesting_user,
     three_rollbacks_in_a_row_are_an_error,
@@ -370,3 +408,9 @@ on_every_store![
     a_record_that_cannot_be_decrypted_is_an_error;
     attempts_are_counted_by_their_results,
 ];
+
+mod databases {
+    use super::*;
+
+    on_sql_stores![a_kind_of_database_without_a_driver_is_an_error_until_the_driver_is_back];
+}

@@ -2,14 +2,19 @@
 //! rotation ended, so that other processes consider it dead.
 
 use chrono::TimeDelta;
-use secrets_core::model::rotations::Outcome;
-use secrets_core::rotations;
+use secrets_core::model::Clock as _;
+use secrets_core::model::rotations::{Outcome, RotationStatus, Slot};
+use secrets_core::rotations::{self, slot_user};
 use secrets_tests::{App, Kind, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
 /// Time after which the lease of a dead process on a rotation has ended, so that another process
 /// may continue the attempt.
 const LEASE: TimeDelta = TimeDelta::seconds(61);
+
+/// Time after which the service tries to disable the login of a credential that is not in the
+/// secrets.
+const RETIRE: TimeDelta = TimeDelta::minutes(5);
 
 /// Creates a rotation, runs it once successfully, and stops the server.
 async fn served(app: &mut App) -> Rotated {
@@ -73,8 +78,30 @@ async fn an_attempt_whose_worker_crashed_four_times_is_an_error(mut app: App) {
     let message = "the worker crashed four times during this attempt";
     assert_eq!([&shown["status"], &shown["error_message"]], ["error", message]);
     assert_eq!(main.history().await[0]["status"], "failed");
+    assert_eq!(main.record(&app).await.slots.retire_at, None);
     main.works(&app).await;
     main.succeed().await;
+}
+
+async fn the_login_that_a_crashed_attempt_changed_is_disabled_later(mut app: App) {
+    let mut main = served(&mut app).await;
+    for _ in 0..4 {
+        main.die_at(&app, "verify").await;
+        app.wait(LEASE);
+    }
+
+    main.settle(&app).await;
+
+    let record = main.record(&app).await;
+    let changed = slot_user(record.id, Slot::B);
+    let retire_at = app.clock.now() + RETIRE;
+    assert_eq!((record.status, record.slots.retire_at), (RotationStatus::Error, Some(retire_at)));
+    assert!(!app.database.is_shut_out(&changed));
+    app.wait(RETIRE);
+    main.settle(&app).await;
+    assert!(app.database.is_shut_out(&changed), "the login still works");
+    let app = restarted(&app, &mut main).await;
+    main.works(&app).await;
 }
 
 async fn a_rotation_paused_meanwhile_completes_and_stays_paused(mut app: App) {
@@ -101,6 +128,7 @@ async fn an_attempt_is_rolled_back_if_its_project_is_deleted_meanwhile(mut app: 
     app.wait(LEASE);
     main.settle(&app).await;
 
+    assert_eq!(main.record(&app).await.status, RotationStatus::Disabled);
     main.person.post(&format!("{}/restore", main.project), &json!({})).await.is(200);
     let history = main.history().await;
     let message = "the project or the environment was deleted";
@@ -165,6 +193,7 @@ on_every_store![
     an_interrupted_attempt_is_resumed_after_its_lease,
     a_request_joins_an_interrupted_attempt,
     an_attempt_whose_worker_crashed_four_times_is_an_error,
+    the_login_that_a_crashed_attempt_changed_is_disabled_later,
     a_rotation_paused_meanwhile_completes_and_stays_paused,
     an_attempt_is_rolled_back_if_its_project_is_deleted_meanwhile,
     a_rotation_deleted_meanwhile_stays_deleted,

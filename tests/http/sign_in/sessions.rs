@@ -107,6 +107,19 @@ async fn signing_out_ends_the_session_and_deletes_the_cookie() {
     request(&app, &cookie, &[OWN_HOST, SAME_ORIGIN]).await.is(401);
 }
 
+#[tokio::test]
+async fn the_sessions_of_browsers_end_with_the_account() {
+    let (app, mut browser, cookie) = signed_in(Kind::Memory).await;
+    let email = browser.follow(ME).await.is(200).json()["email"].clone();
+    let headers =
+        [OWN_HOST, SAME_ORIGIN, ("cookie", &cookie), ("content-type", "application/json")];
+    let body = json!({ "confirm": email }).to_string();
+
+    app.anonymous().raw(Method::DELETE, "/api/v1/account", &headers, body).await.is(204);
+
+    request(&app, &cookie, &[OWN_HOST, SAME_ORIGIN]).await.is(401);
+}
+
 async fn a_session_ends_for_the_next_request(kind: Kind) {
     let (app, mut browser, cookie) = signed_in(kind).await;
     let list = browser.follow(SESSIONS).await.is(200).json();

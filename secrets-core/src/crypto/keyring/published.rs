@@ -17,13 +17,14 @@ pub fn instance_key_context(instance: InstanceId, kek_id: u32) -> Vec<u8> {
     kek_context(instance, kek_id)
 }
 
-/// Wraps an instance key as [`StaticRootKey`](crate::crypto::StaticRootKey) does.
+/// Wraps an instance key with a root key, like [`StaticRootKey`](crate::crypto::StaticRootKey), but
+/// with the given nonce.
 #[must_use]
 pub fn wrap_instance_key(root: &Key, context: &[u8], kek: &Key, nonce: &[u8; NONCE]) -> Vec<u8> {
     wrap_with_nonce(&Cipher::new(root), kek, context, nonce)
 }
 
-/// Creates a key ring from an instance key, with random pepper, audit and signing keys.
+/// Creates a keyring from an instance key. The pepper, audit and signing keys are random.
 #[must_use]
 pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     Keyring {
@@ -37,7 +38,7 @@ pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     }
 }
 
-/// Wraps a project key as [`Keyring`] does.
+/// Wraps a project key with the instance key, like [`Keyring`], but with the given nonce.
 #[must_use]
 pub fn wrap_project_key(
     keyring: &Keyring,

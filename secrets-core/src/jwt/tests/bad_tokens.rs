@@ -27,7 +27,7 @@ fn raw(header: &str, claims: &str) -> String {
     format!("{message}.{signature}")
 }
 
-/// Returns a valid token whose signature was changed by `change`.
+/// Creates a valid token, and replaces its signature (base64url) by the result of `change`.
 fn resigned(change: impl Fn(&str) -> String) -> String {
     let token = by_rsa(&header(), &claims());
     let (message, signature) = token.rsplit_once('.').unwrap();

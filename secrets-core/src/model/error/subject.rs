@@ -19,7 +19,7 @@ pub enum Subject {
     Finding,
     /// Permission that was explicitly set for a user in an environment.
     Permission,
-    /// Project.
+    /// Project of a team.
     Project,
     /// Unknown resource: the request path matches no resource of the API.
     Resource,
@@ -27,15 +27,15 @@ pub enum Subject {
     Rotation,
     /// Scan for leaked credentials.
     Scan,
-    /// Secret. Also used if the secret is hidden.
+    /// Secret of an environment. Also used if the secret exists but is hidden.
     Secret,
     /// Session of a command-line client or a browser.
     Session,
-    /// Team.
+    /// Team of users.
     Team,
     /// Service token.
     Token,
-    /// User.
+    /// User of the service.
     User,
     /// Previous version of a secret.
     Version,

@@ -40,7 +40,7 @@ const MAX_REFUSED: usize = 16;
 #[derive(Default)]
 struct Position(Mutex<Option<DueRotation>>);
 
-/// Name of [`RotationWorker`].
+/// Name of the worker [`RotationWorker`], also used in the metrics.
 const WORKER: &str = "rotations";
 
 /// Worker that rotates due credentials and continues unfinished attempts.
@@ -139,8 +139,8 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Stores, for the metrics, since when the oldest due rotation has been waiting. Called if this
-/// node works on its maximum number of rotations and so claims none.
+/// Stores for the metrics the time since which the oldest due rotation has been waiting. Called if
+/// this node claims no rotation because it already works on its maximum number.
 async fn oldest_waits(engine: &Engine) -> Result<()> {
     let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
     engine.counters().set_waiting_since(WORKER, oldest.first().map(|due| due.work_at));
@@ -192,7 +192,7 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
     let target = match RotationContext::new(engine.keyring(), location) {
         Ok(context) => {
             let sealer = context.sealer(engine.keyring());
-            connection::open(&sealer, reads.as_mut(), &rotation).await.ok()
+            connection::open(engine.ports(), &sealer, reads.as_mut(), &rotation).await.ok()
         }
         Err(_) => None,
     };

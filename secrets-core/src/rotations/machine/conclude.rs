@@ -94,8 +94,9 @@ impl Work<'_> {
         Ok(attempt)
     }
 
-    /// Ends an unsuccessful attempt like [`conclude`](Self::conclude), in a transaction in which the
-    /// rotation's row is locked. The caller counts the rotation after the commit.
+    /// Ends an unsuccessful attempt like [`conclude`](Self::conclude), in a transaction in which
+    /// the rotation's row is locked. After the commit, the caller must count the attempt in the
+    /// metrics.
     pub(super) async fn conclude_in(
         &mut self,
         tx: &mut dyn Tx,

@@ -30,8 +30,8 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Resource that the work on a rotation uses. Each resource has a maximum number of rotations at
-/// the same time.
+/// Database host, node or team, each with a maximum number of rotations that are worked on at the
+/// same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
     /// Database host of the rotation.
@@ -44,8 +44,8 @@ pub(super) enum RotationPlace {
 }
 
 impl RotationPlace {
-    /// Creates the resource for a database host. Different spellings of the same host name give the
-    /// same resource.
+    /// Creates the place for a database host. Upper and lower case, and a dot at the end of the
+    /// host name, make no difference.
     pub(super) fn host(name: &str) -> Self {
         Self::Host(name.trim_end_matches('.').to_ascii_lowercase())
     }

@@ -34,7 +34,8 @@ pub(super) const FAILURES: u32 = 5;
 pub(super) const MAX_ROLLBACKS: u32 = 3;
 
 impl Fault {
-    /// Returns what the service does if this error occurs while it sets a password.
+    /// Returns the reaction to this error while a password is set: retry after delays, retry
+    /// immediately, retry with a new password, or give up.
     pub(super) fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
@@ -60,7 +61,8 @@ impl Fault {
         }
     }
 
-    /// Returns what happens to the rotation if an attempt ends because of this error.
+    /// Returns the effect on the rotation if an attempt ends because of this error: a later retry,
+    /// or status `error` or `disabled`.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable

@@ -48,7 +48,8 @@ impl Attempt<'_, '_> {
     }
 
     /// Returns the time within which a login with the new credential must succeed. For a manual
-    /// rotation, it leaves enough time to roll back before the rotation's own timeout.
+    /// rotation, this time is short enough that a rollback can finish before the timeout of the
+    /// rotation.
     fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {

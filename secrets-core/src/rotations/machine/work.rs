@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
     pub(super) async fn target(&self) -> Result<Target> {
         let mut reads = self.engine.store().read().await?;
         let sealer = self.place.sealer(self.engine.keyring());
-        connection::open(&sealer, reads.as_mut(), &self.rotation).await
+        connection::open(self.engine.ports(), &sealer, reads.as_mut(), &self.rotation).await
     }
 
     /// Returns the driver for the rotation's database.

@@ -206,8 +206,8 @@ fn request(receiver: Receiver, delivery: &WebhookDeliveryRecord, now: Time) -> W
     WebhookRequest { url: receiver.url, headers, body }
 }
 
-/// Updates the records of the delivery and the webhook after an attempt. Returns the time of the
-/// next attempt; `None` if there is none.
+/// Updates the records of the delivery and the webhook after an attempt to send the delivery.
+/// Returns the time of the next attempt; `None` if there are no more attempts.
 fn apply(
     outcome: &Outcome,
     delivery: &mut WebhookDeliveryRecord,
@@ -240,8 +240,8 @@ fn apply(
     again
 }
 
-/// Logs a failed delivery and lists its receiver as failing, until a delivery succeeds or the
-/// webhook gets no more deliveries.
+/// Logs a failed attempt to send a delivery, and lists the webhook's receiver as failing in the
+/// health report. Any other outcome removes the receiver from this list.
 fn report(engine: &Engine, outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     let WebhookDeliveryRecord { id, webhook, attempts, .. } = delivery;
     let (failures, item) = (engine.shared::<Failures>(), WorkItem::WebhookReceiver(*webhook));

@@ -21,8 +21,8 @@ pub struct ListDeliveries {
     pub webhook: Option<WebhookId>,
 }
 
-/// An event that was delivered to a webhook or is still to be delivered. The message ID that the
-/// receiver gets is `msg_` and the delivery ID.
+/// Delivery of an event to a webhook: pending, delivered or failed. The message ID that the
+/// receiver gets is `msg_` followed by the delivery ID.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookDelivery {

@@ -57,7 +57,7 @@ impl EventPlace {
         Self {
             rotation_id: rotation.id,
             rotation_name: rotation.settings.name.clone(),
-            integration_type: rotation.settings.integration,
+            integration_type: rotation.settings.integration.clone(),
             team_id: place.project.team,
             project_id: place.project.id,
             project_slug: place.project.slug.clone(),

@@ -13,8 +13,7 @@ const MAX_PER_TEAM: usize = 16;
 /// Permits to send webhook deliveries: a delivery waits until a permit is free.
 pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 
-/// Resource that a webhook delivery uses. Each resource has a maximum number of concurrent
-/// deliveries.
+/// Host or team with a maximum number of concurrent webhook deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
     /// Host of the webhook's receiver.

@@ -5,14 +5,15 @@ use chrono::{DateTime, TimeDelta};
 use crate::crypto::random;
 use crate::model::Time;
 
-/// Delay before each attempt to send a delivery, in seconds, as proposed by Standard Webhooks. If
-/// the last attempt fails, the status of the delivery becomes `failed` and the webhook is disabled.
+/// Delay before each attempt to send a delivery, in seconds, as proposed by the specification
+/// "Standard Webhooks". If the last attempt fails, the status of the delivery becomes `failed` and
+/// the webhook is disabled.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /// Maximum delay that a receiver can request with the `Retry-After` header.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// Time for which all deliveries of a webhook must have failed until the webhook is disabled.
+/// Time for which all deliveries of a webhook must have failed before the webhook is disabled.
 pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 
 /// Returns the time of the next attempt after this number of failed attempts: after the scheduled

@@ -20,8 +20,8 @@ pub struct TestWebhook {
     pub webhook: Option<WebhookId>,
 }
 
-/// Maximum number of test events to a webhook per minute, because the owner of the receiver may not
-/// have agreed to them.
+/// Maximum number of test events to a webhook per minute. Limited, because the owner of the
+/// receiver may not have agreed to get test events.
 const MAX_TESTS_PER_MINUTE: usize = 5;
 
 /// Number of latest deliveries in which test events are counted, to enforce the maximum per minute.

@@ -35,7 +35,7 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// Runs a login with the login timeout.
+    /// Waits for a login to end. Fails with [`Fault::Unreachable`] after the login timeout.
     pub(super) async fn login<T>(
         &self,
         login: impl Future<Output = Result<T, TargetError>>,

@@ -7,9 +7,9 @@ use crate::ports::rotator::{Fault, ServerCode, TargetError};
 /// Stage of a call to a target database in which the server returned an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Login of this account.
+    /// Login of this account (administrator or rotated user).
     Login(Who),
-    /// SQL statement that this account runs.
+    /// SQL statement that this account (administrator or rotated user) runs.
     Work(Who),
 }
 
@@ -30,7 +30,7 @@ impl Stage {
     }
 }
 
-/// Converts a PostgreSQL error code (SQLSTATE; PostgreSQL manual, appendix A) to an error.
+/// Converts a PostgreSQL error code (SQLSTATE; PostgreSQL manual, appendix A) to a [`TargetError`].
 pub(super) fn of_state(code: &str, stage: Stage) -> TargetError {
     let fault = match code {
         "28000" | "28P01" => stage.rejected(),
@@ -50,7 +50,7 @@ pub(super) fn of_state(code: &str, stage: Stage) -> TargetError {
     TargetError { fault, code: ServerCode::parse(code) }
 }
 
-/// Converts a MySQL or MariaDB error number to an error.
+/// Converts a MySQL or MariaDB error number to a [`TargetError`].
 pub(super) fn of_number(number: u16, code: &str, stage: Stage) -> TargetError {
     let fault = match number {
         // Access denied; no password used; plugin not supported; account locked; password expired.

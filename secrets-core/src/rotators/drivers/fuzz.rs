@@ -5,7 +5,8 @@ use super::quoting::{Ident, Literal, pattern};
 pub use super::mysql::login::fuzz::mysql_login;
 pub use super::postgres::frames::fuzz::postgres_login;
 
-/// Quotes the input as identifiers and literals, and reads the result as a database does.
+/// Fuzz target: quotes the input as SQL identifiers and literals, and checks that a database reads
+/// the result as the original string.
 pub fn quoting(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(quoted) = Ident::pg(text) {
@@ -47,7 +48,8 @@ fn literals(text: &str) {
     assert_eq!(digits.and_then(decoded).as_deref(), Some(text.as_bytes()));
 }
 
-/// Reads a quoted string, in which a doubled quote is one quote. `None` if the string ends early.
+/// Returns the content of a quoted string, in which two quote characters stand for one. `None` if
+/// the closing quote is missing or is not the last character.
 fn unquoted(text: &str, quote: char, has_escapes: bool) -> Option<String> {
     let mut chars = text.strip_prefix(quote)?.chars();
     let mut content = String::new();
@@ -67,7 +69,8 @@ fn unquoted(text: &str, quote: char, has_escapes: bool) -> Option<String> {
     }
 }
 
-/// Returns the only string that a pattern of `LIKE` matches; `None` if it matches several.
+/// Returns the only string that an SQL `LIKE` pattern matches; `None` if the pattern matches
+/// several strings.
 fn only_match(pattern: &str) -> Option<String> {
     let mut chars = pattern.chars();
     let mut text = String::new();

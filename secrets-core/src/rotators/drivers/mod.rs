@@ -31,28 +31,17 @@ pub use mysql::MySqlRotator;
 pub use postgres::PostgresRotator;
 
 use crate::egress::Dialer;
-use crate::model::rotations::Integration;
-use crate::ports::rotator::DatabaseRotator;
+use crate::model::rotations::DatabaseKind;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// Creates the driver for a kind of database. The driver connects through `dialer`, which applies
-/// the egress policy.
-#[must_use]
-pub fn driver(integration: Integration, dialer: Arc<Dialer>) -> Arc<dyn DatabaseRotator> {
-    match integration {
-        Integration::Postgresql => Arc::new(PostgresRotator::new(dialer)),
-        Integration::Mysql => Arc::new(MySqlRotator::new(dialer)),
-    }
-}
-
-/// Creates the drivers for all kinds of database. The drivers connect through `dialer`, which
-/// applies the egress policy.
+/// Creates the drivers for PostgreSQL, MySQL and MariaDB. They connect through `dialer`, which
+/// applies the egress policy. Add a driver for another kind of database with [`Rotators::with`].
 #[must_use]
 pub fn direct(dialer: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
-    Integration::ALL.iter().fold(Rotators::new(timer), |rotators, integration| {
-        rotators.with(*integration, driver(*integration, Arc::clone(dialer)))
-    })
+    Rotators::new(timer)
+        .with(DatabaseKind::POSTGRESQL, Arc::new(PostgresRotator::new(Arc::clone(dialer))))
+        .with(DatabaseKind::MYSQL, Arc::new(MySqlRotator::new(Arc::clone(dialer))))
 }
 
 /// Account that logs in: the administrator or the rotated user. The administrator's password gives

@@ -11,12 +11,13 @@ use super::{Fault, Heading, IV, LIMIT, OpenedAnswer, Proxy, Step, Zeroizing};
 use crate::crypto::Plaintext;
 use crate::ports::rotator::ServerCode;
 
-/// Shared secret and nonce of the published test vector.
+/// Shared secret of the published test vector.
 const SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
+/// Nonce of the request in the published test vector.
 const NONCE: u128 = 0x76a7_8c49_c01d_945c_9504_0e7c_f294_7b29;
 
-/// Opens the input as a response. Then opens a response with an outcome, the first line of the
-/// input, and a payload, the rest.
+/// Fuzz target: decrypts the input as a response of the proxy function. Then checks a response
+/// whose outcome is the first line of the input and whose payload is the rest of the input.
 pub fn proxy_response(bytes: &[u8]) {
     opened(bytes);
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or_default();
@@ -27,7 +28,8 @@ pub fn proxy_response(bytes: &[u8]) {
     sealed(outcome, payload);
 }
 
-/// Checks that a response that opens does not open for another request or with another outcome.
+/// Checks that an input that is a valid response to one request is rejected as a response to
+/// another request, with another shared secret, and with another outcome.
 fn opened(bytes: &[u8]) {
     let heading = heading();
     let Ok(_) = heading.open(&proxy(SECRET), bytes) else { return };
@@ -39,8 +41,8 @@ fn opened(bytes: &[u8]) {
     assert!(heading.open(&proxy(SECRET), changed.to_string().as_bytes()).is_err());
 }
 
-/// Converts a response to a result. The result contains no text of the function, except a server
-/// identity and a server code in their formats.
+/// Converts a response to a result. Checks that the result contains no text of the proxy function,
+/// except a server identity and a server's error code, each in its format.
 fn result(outcome: &str, payload: &[u8]) {
     let opened =
         OpenedAnswer { outcome: outcome.to_owned(), payload: Zeroizing::new(payload.to_vec()) };
@@ -59,8 +61,8 @@ fn result(outcome: &str, payload: &[u8]) {
     assert!(code.len() <= 16 && code.bytes().all(is_code), "a server code is not any text");
 }
 
-/// Signs and encrypts a response. Checks that it opens to its content, and that a changed response
-/// opens to nothing else.
+/// Signs and encrypts a response. Checks that decrypting it returns its content, and that
+/// decrypting a changed response fails or returns the same content.
 fn sealed(outcome: &str, payload: &[u8]) {
     let (heading, shared) = (heading(), proxy(SECRET));
     let answer = response(&shared, &heading, outcome, ([5; IV], payload));
@@ -85,7 +87,7 @@ fn is_same(opened: &OpenedAnswer, outcome: &str, payload: &[u8]) -> bool {
     opened.outcome == outcome && *opened.payload == payload
 }
 
-/// Returns the request of the published test vector.
+/// Returns the unencrypted fields of the request in the published test vector.
 fn heading() -> Heading {
     Heading {
         at: DateTime::from_timestamp(1_795_219_200, 0).unwrap(),

@@ -18,7 +18,7 @@ use super::{LIMIT, OpenedAnswer};
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Login, ServerCode, Target, TargetError};
 
-/// Payload of a request: the connection, and the fields that the step needs.
+/// Payload of a request to the proxy function: the connection, and the fields that the step needs.
 #[derive(Serialize)]
 pub struct Asked<'a> {
     connection: Connection<'a>,
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
     #[must_use]
     pub fn test(target: &'a Target) -> Self {
         let connection = Connection {
-            integration: target.integration.as_str(),
+            integration: target.kind.name,
             host: &target.host,
             port: target.port,
             database: &target.database,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::crypto::Plaintext;
 use crate::model::SystemClock;
-use crate::model::rotations::{Integration, SslMode};
+use crate::model::rotations::{DatabaseKind, SslMode};
 use crate::ports::rotator::Proxy;
 
 /// Invoker that returns a fixed response and records its invocations.
@@ -34,7 +34,7 @@ fn rotator(answer: Result<Vec<u8>, InvokeFault>) -> (Arc<RecordingInvoker>, Lamb
 
 fn target() -> Target {
     Target {
-        integration: Integration::Postgresql,
+        kind: DatabaseKind::POSTGRESQL,
         host: "db.internal".to_owned(),
         port: 5432,
         database: "app".to_owned(),

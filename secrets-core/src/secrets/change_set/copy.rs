@@ -21,8 +21,8 @@ pub(super) struct Copied {
     pub(super) from: EnvironmentName,
 }
 
-/// Loads the values that the changes copy. Returns them by the index of the change. Fails if the
-/// caller may not read one of them.
+/// Loads the values that the changes copy from other environments, and returns them by the index of
+/// the change. Fails if the caller may not read one of the values, or if a value does not exist.
 pub(super) async fn copied(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -43,7 +43,7 @@ pub(super) async fn copied(
 }
 
 /// Loads the values that are copied from one source environment and adds them to `copied`. Returns
-/// an error for each key that has no value there.
+/// an error for each change whose key has no value in the source environment.
 async fn copy(
     cx: &mut Context<'_, Write>,
     source: &EnvironmentPath,

@@ -17,7 +17,7 @@ pub(super) struct Located {
 }
 
 /// Resolves the environments of a change set, and checks that the caller may write to each of them.
-/// Also returns the project, by ID.
+/// Also returns a reference to the project by its ID.
 pub(super) async fn locate(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

@@ -39,7 +39,7 @@ pub struct ChangeSet {
 pub struct KeyChange {
     /// Environment in which the secret is changed.
     pub environment: EnvironmentRef,
-    /// Secret key of the secret.
+    /// Key (name) of the secret to change.
     pub key: SecretKey,
     /// Kind of change, with its input.
     pub action: ChangeAction,
@@ -76,7 +76,7 @@ pub enum ChangeAction {
     Delete,
     /// Sets the description of the secret of this environment. An inherited secret is not changed.
     Describe {
-        /// New description.
+        /// New description of the secret.
         description: Description,
     },
 }
@@ -109,7 +109,7 @@ pub struct ChangeSetResult {
 pub struct KeyChangeResult {
     /// Name of the environment in which the secret was changed.
     pub environment: EnvironmentName,
-    /// Secret key of the changed secret.
+    /// Key (name) of the changed secret.
     pub key: SecretKey,
     /// Effect of the change on the secret.
     pub result: ChangeEffect,

@@ -21,7 +21,7 @@ pub(super) struct PlannedEnvironment {
     pub(super) steps: Vec<Step>,
 }
 
-/// A planned change: its index, and the edit of the stored record.
+/// A planned change: its index in the change set, and the edit of the stored secret.
 pub(super) struct Step {
     /// Index of the change in the change set.
     index: usize,
@@ -226,7 +226,8 @@ pub(super) fn results(planned: &[PlannedEnvironment]) -> Vec<KeyChangeResult> {
 }
 
 impl Step {
-    /// Returns the effect of the planned change.
+    /// Returns the effect of the planned change on its secret: created, updated, same (nothing to
+    /// write), hidden, deleted or described.
     pub(super) fn effect(&self) -> ChangeEffect {
         match &self.edit {
             Edit::Nothing => ChangeEffect::Same,

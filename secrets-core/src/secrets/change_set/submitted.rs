@@ -21,7 +21,7 @@ const LIMIT: usize = 1_000;
     { "environment": "production", "key": "LOG_LEVEL", "action": "hide", "expected_version": 0 },
 ] })))]
 pub struct SubmittedChangeSet {
-    /// Changes: 1 to 1,000, each secret key of an environment at most once.
+    /// Changes to make: 1 to 1,000, each secret key of an environment at most once.
     #[serde(deserialize_with = "object::list")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1_000))]
     changes: Vec<SubmittedChange>,
@@ -37,7 +37,7 @@ struct SubmittedChange {
     /// Name or ID of the environment in which the secret is changed.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "staging"))]
     environment: EnvironmentRef,
-    /// Secret key of the secret.
+    /// Key (name) of the secret to change.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
     /// Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that
@@ -49,7 +49,7 @@ struct SubmittedChange {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]
     value: Option<Checked<Plaintext>>,
     /// Name or ID of the environment from which the value is copied, for `copy`. Inherited values
-    /// are copied too. The value is the one before the change set.
+    /// are copied too. The copied value is the one that the key had before the change set.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     from: Option<EnvironmentRef>,
     /// New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps its

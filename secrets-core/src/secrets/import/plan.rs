@@ -15,7 +15,7 @@ use crate::store::SecretRecord;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlannedImport {
-    /// Secret key.
+    /// Key (name) of the secret to import.
     pub key: SecretKey,
     /// Effect that the import would have.
     pub result: ImportEffect,

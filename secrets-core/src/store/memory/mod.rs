@@ -65,10 +65,12 @@ impl Store for MemoryStore {
     }
 }
 
-/// A reader or a transaction. Both have the same read methods, but read from different snapshots.
+/// A reader or a transaction of the store. Both have the same read methods: a reader reads the last
+/// committed state, a transaction reads its own state.
 struct Session<S>(S);
 
-/// Source of the state that a session reads.
+/// Source of the records that a [`Session`] reads: the last committed state of the store, or the
+/// state of a transaction.
 trait Snapshot: Send {
     fn state(&self) -> Arc<State>;
 }

@@ -95,7 +95,8 @@ impl OutboxWrites for Session<Pending> {
 }
 
 impl State {
-    /// Returns the stored delivery. Fails with `Stale` if its number of attempts differs.
+    /// Returns the stored delivery. Fails with `Stale` if the delivery does not exist, or if its
+    /// number of attempts is not `attempts`.
     fn with_attempts(
         &self,
         delivery: &DeliveryRecord,

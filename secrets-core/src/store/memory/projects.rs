@@ -169,8 +169,8 @@ const GONE: StoreError = StoreError::Stale(Subject::Project);
 /// the given number. Returns the number of deleted rows.
 type PurgeRows = fn(&mut State, ProjectId, &BTreeSet<EnvironmentId>, usize) -> StoreResult<usize>;
 
-/// Functions that delete the rows of a project that is purged, one for each kind of row. They are
-/// called in this order: the rows that refer to a row are deleted before it.
+/// Functions that delete the rows of a project that is purged, one for each kind of row, in the
+/// order in which they are called: rows that refer to other rows are deleted before these.
 const PURGED: [PurgeRows; 7] = [
     |state, _, environments, limit| {
         let places = state.secret_places.iter();

@@ -358,7 +358,8 @@ impl State {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
-    /// Returns those of `keys` that rotations of the environment have reserved.
+    /// Returns the given secret keys that rotations of the environment have reserved, each once and
+    /// sorted.
     fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
         let keys: BTreeSet<_> = keys.iter().cloned().collect();
         let is_managed =

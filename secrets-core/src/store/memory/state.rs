@@ -29,7 +29,7 @@ pub(super) struct State {
     pub(super) instance: Option<Arc<(InstanceRecord, Vec<InstanceKeyRecord>)>>,
 
     pub(super) users: Table<UserId, UserRecord>,
-    /// User IDs by the issuer and subject of their identity.
+    /// IDs of users, by issuer and subject.
     pub(super) subjects: OrdMap<(String, String), UserId>,
 
     pub(super) teams: Table<TeamId, TeamRecord>,
@@ -68,7 +68,7 @@ pub(super) struct State {
     pub(super) sizes: OrdMap<EnvironmentId, Sizes>,
     /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
-    /// Previous versions by secret, then by version number.
+    /// Previous versions of secrets, by secret, then by version number.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
 
     pub(super) rotations: Table<RotationId, RotationRecord>,

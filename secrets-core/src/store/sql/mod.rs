@@ -20,7 +20,7 @@ pub(crate) use migrations::fingerprint;
 /// Number of connections for queries of the audit log.
 const AUDIT_READERS: u32 = 1;
 
-/// Number of connections for health checks, and for the changes of cached records.
+/// Number of connections for health checks and for queries for changes of cached records.
 const RESERVED: u32 = 2;
 
 /// Returns the string if it can be used as a search value. Returns `None` if it contains NUL:

@@ -21,7 +21,8 @@ struct StoreGuard {
     /// Task that detects a change of the server that accepts writes (the primary); `None` if the URL
     /// names one host.
     _watch: Option<Watch>,
-    /// Task that deletes old changes of cached records; `None` if the store is opened for a tool.
+    /// Task that deletes old changes of cached records; `None` if the store is opened for reading
+    /// only.
     pruning: Option<Pruning>,
 }
 

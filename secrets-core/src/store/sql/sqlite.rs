@@ -161,7 +161,7 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
 }
 
 /// Opens a database file for reading, without a cache, while another process may own it. The tables
-/// must have the schema of this version. Creates and changes no file: see [`read_only`].
+/// must have the schema of this version. Creates and changes no file.
 pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let timeouts = options.timeouts;
     let (connecting, lock) = read_only(path)?;
@@ -240,9 +240,9 @@ fn pool(connections: u32, acquire: Duration) -> PoolOptions<Db> {
         .max_lifetime(None)
 }
 
-/// Lock file of a database, if it exists.
+/// Result of locking a database whose lock file may not exist.
 enum Existing {
-    /// No process has opened the database for writing.
+    /// The lock file does not exist: no process has opened the database for writing.
     Missing,
     /// This process holds the lock now.
     Held(File),
@@ -250,7 +250,7 @@ enum Existing {
     Busy,
 }
 
-/// Locks a database for this process, unless the lock file does not exist.
+/// Locks a database for this process if the lock file exists. Does not create the file.
 fn lock_existing(path: &Path) -> StoreResult<Existing> {
     let lock_path = beside(path, ".lock");
     let lock = match File::open(&lock_path) {

@@ -13,8 +13,8 @@ use crate::testing::fixtures::{
     team, token,
 };
 
-/// Deleting a team and purging its projects deletes everything in it and nothing of other teams; the
-/// slugs of the projects stay taken. Before the purge, nobody sees the projects.
+/// Deleting a team and purging its projects deletes everything in it and nothing of other teams;
+/// the slugs of the projects stay taken. Even before the purge, no lookup finds the projects.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");

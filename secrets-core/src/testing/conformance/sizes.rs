@@ -172,8 +172,8 @@ pub async fn sizes_follow_several_replacements(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, there).await, (current, value_size(&first[2])));
 }
 
-/// `prune_versions` deletes the oldest versions of several secrets, at most [`MAX_PRUNED`] versions
-/// in total.
+/// `prune_versions` deletes the oldest versions of several secrets, at most 200 versions
+/// ([`MAX_PRUNED`]) in total.
 pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -255,7 +255,7 @@ pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     assert!(numbers(&mut *tx, &rotated).await.is_empty());
 }
 
-/// One call of `prune_history` deletes at most [`MAX_PRUNED`] versions, oldest first.
+/// One call of `prune_history` deletes at most 200 versions ([`MAX_PRUNED`]), oldest first.
 pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

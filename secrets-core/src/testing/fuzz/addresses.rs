@@ -6,10 +6,11 @@ use super::assert_no_echo;
 use crate::egress::{Class, EgressPolicy, classify, literal};
 use crate::ports::webhook_url::WebhookUrl;
 
-/// Parts of error texts that begin like a URL.
+/// Parts of error texts that a URL in the input may contain too.
 const RULES: &str = "an https:// address; must begin with https://, except";
 
-/// Example in the error of an invalid policy.
+/// Part of the error text for an invalid egress policy, with examples that the input may contain
+/// too.
 const NETWORK: &str = "must be a network such as 10.0.0.0/8, an address or a host name";
 
 /// Parses the input as a webhook URL. A URL that the default policy permits must use TLS and must
@@ -47,8 +48,8 @@ pub fn webhook_url(bytes: &[u8]) {
     }
 }
 
-/// Classifies the first 16 bytes of the input as addresses, and parses the rest as a policy and as
-/// a host.
+/// Classifies IP addresses made from the first 16 bytes of the input, and parses the rest as an
+/// egress policy and as a host.
 pub fn egress(bytes: &[u8]) {
     let Some((address, rest)) = bytes.split_first_chunk::<16>() else { return };
     let v6 = Ipv6Addr::from(*address);
@@ -67,7 +68,7 @@ pub fn egress(bytes: &[u8]) {
     }
 }
 
-/// Checks that no policy permits a forbidden address, and that each policy permits all global
+/// Checks that an egress policy permits no forbidden address, and that it permits all global
 /// addresses.
 fn policy(text: &str, addresses: [IpAddr; 2]) {
     let policy = match EgressPolicy::parse(text) {
@@ -100,7 +101,7 @@ fn host(text: &str) {
     assert!(!is_admitted || !is_internal(address), "{text} is an internal address");
 }
 
-/// Returns IPv6 addresses that lead to an IPv4 address.
+/// Returns IPv6 addresses that contain an IPv4 address and lead to it.
 fn embeddings(address: Ipv4Addr) -> [Ipv6Addr; 4] {
     let [high, low] = [address.to_bits() >> 16, address.to_bits() & 0xffff];
     let [high, low] = [high, low].map(|half| u16::try_from(half).unwrap());
@@ -112,7 +113,7 @@ fn embeddings(address: Ipv4Addr) -> [Ipv6Addr; 4] {
     ]
 }
 
-/// True for an address that the standard library knows not to be reachable on the Internet.
+/// True for an address that, according to the standard library, is not reachable on the Internet.
 fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {

@@ -5,7 +5,7 @@ use crate::crypto::Plaintext;
 use crate::formats::{Form, Format, ObjectName};
 use crate::model::{Error, SecretKey};
 
-/// Rules of `.env` files, with words that a comment may contain too.
+/// Parts of error texts for `.env` files that a comment in the input may contain too.
 const DOTENV_RULES: &str =
     "must be KEY=value, only a comment may stand behind the closing quote, a quote is never closed";
 
@@ -76,7 +76,7 @@ fn has_many_brackets(text: &str) -> bool {
     text.matches(['[', '{']).count() > 256
 }
 
-/// Checks that a shell assigns exactly the values.
+/// Checks that a shell that runs the exported text sets exactly these secrets.
 fn shell(text: &str, secrets: &Secrets) {
     let words = shlex::split(text).unwrap();
     let expected = secrets
@@ -85,13 +85,13 @@ fn shell(text: &str, secrets: &Secrets) {
     assert!(words.into_iter().eq(expected), "a shell reads other values");
 }
 
-/// Checks that each secret is one line.
+/// Checks that the text exported for Docker has one line with each secret.
 fn docker(text: &str, secrets: &Secrets) {
     let expected = secrets.iter().map(|(key, value)| format!("{key}={}", value.reveal()));
     assert!(text.split_terminator('\n').eq(expected), "Docker reads other values");
 }
 
-/// Checks that a reader of CSV reads the same rows.
+/// Checks that a CSV reader reads exactly these secrets from the exported text.
 fn csv(text: &str, secrets: &Secrets) {
     let mut rows = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let rows: Vec<(String, String)> = rows.deserialize().map(Result::unwrap).collect();

@@ -86,7 +86,7 @@ fn signed(header: &str, claims: &str, key: &EncodingKey, algorithm: Algorithm) -
     format!("{message}.{signature}")
 }
 
-/// Checks a header and claims that were accepted.
+/// Checks that the header and the claims of an accepted token meet all requirements.
 fn assert_acceptable(header: &str, claims: &str, identity: &Identity) {
     let [header, claims] = [header, claims].map(serde_json::from_str::<Value>);
     // Fields that are not used may have values that this type cannot represent.

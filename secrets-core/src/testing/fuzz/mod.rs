@@ -52,7 +52,8 @@ pub const TARGETS: &[Target] = &[
     ("webhook_url", webhook_url),
 ];
 
-/// Number of bytes in common with the input from which on an error counts as repeating the input.
+/// Minimum number of consecutive bytes of the input that an error text must contain to count as
+/// repeating the input.
 const ECHO: usize = 8;
 
 /// Panics if an error text repeats at least 8 bytes of the input. Bytes that are a part of `known`,

@@ -9,7 +9,7 @@ use crate::model::{
     ProjectId, ProjectRef, RotationName, SecretKey, Slug, Summary, ids,
 };
 
-/// Example in the error of an invalid base URL.
+/// Part of the error text for an invalid base URL, with an example that the input may contain too.
 const EXAMPLE: &str = "must be a URL such as https://secrets.example.com, optionally";
 
 /// Slug of a project whose name has no ASCII letter or digit.
@@ -36,8 +36,9 @@ pub fn names(bytes: &[u8]) {
     reference(text);
 }
 
-/// Checks that the text of a valid name is the same name. Returns true if the text is the input;
-/// `None` if the input is not valid.
+/// Parses the input as a name; returns `None` if it is not valid. Otherwise checks that the name's
+/// text parses to a name with the same text, and returns true if this text equals the input, false
+/// if parsing changed it.
 fn name<T: FromStr<Err: Display> + Display>(text: &str) -> Option<bool> {
     match text.parse::<T>() {
         Ok(name) => {

@@ -17,7 +17,7 @@ pub fn token(bytes: &[u8]) {
     }
 }
 
-/// Checks that each accepted text is the only text of its bits.
+/// Checks that no two different texts are accepted for the same token or key.
 fn parse(text: &str) {
     for prefix in PREFIXES {
         if let Some(bits) = checked::read(prefix, text) {
@@ -45,8 +45,9 @@ fn parse(text: &str) {
     }
 }
 
-/// Checks that 256 bits are read back from their text, but not from a changed text. The position
-/// and the new value of the changed byte are taken from the input.
+/// Checks that the text of a token contains the 256 bits from which it was made, and that a text
+/// with one changed byte is rejected. The position and the new value of this byte are taken from
+/// the input.
 fn encode(bits: &[u8; 32], bytes: &[u8]) {
     let [place, byte] = [bytes[31], bytes[30] & 0x7f];
     for prefix in PREFIXES {

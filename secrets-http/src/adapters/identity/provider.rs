@@ -26,11 +26,12 @@ pub(super) struct Provider {
 pub(super) enum NoAnswer {
     /// The document at this URL could not be fetched.
     NotFetched(Uri, NotFetched),
-    /// The response from this URL is not a document of the named kind.
+    /// The response from this URL is not the expected document, which the string names, such as
+    /// `discovery document`.
     NotA(&'static str, Uri),
-    /// The response is not a valid key set.
+    /// The response from this URL is not a valid key set.
     BadKeySet(Uri, BadKeySet),
-    /// The discovery document belongs to another issuer.
+    /// The discovery document at this URL belongs to another issuer.
     AnotherIssuer(Uri),
     /// The discovery document contains an invalid URL, or an `http` URL although the issuer uses
     /// `https`.
@@ -85,7 +86,7 @@ impl Provider {
         self.address("authorization_endpoint", url)
     }
 
-    /// Returns the URL of the endpoint that exchanges codes for tokens.
+    /// Returns the URL of the endpoint that exchanges authorization codes for tokens.
     pub(super) fn token_endpoint(&self, discovery: &Discovery) -> Result<Uri, NoAnswer> {
         let url = discovery.token_endpoint.as_deref().unwrap_or_default();
         self.address("token_endpoint", url)

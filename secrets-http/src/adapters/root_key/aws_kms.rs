@@ -20,13 +20,14 @@ use crate::adapters::fetch::root_cause;
 const TIMEOUT: Duration = Duration::from_secs(25);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Name in the encryption context of KMS under which the context of an encrypted key is given. The
-/// policy of the key can require it, and `CloudTrail` logs it.
+/// Name of the entry that every call adds to the encryption context of KMS. Its value is the
+/// context of the wrapped key, in base64. The policy of the KMS key can require the entry, and
+/// `CloudTrail` logs it.
 const CONTEXT: &str = "secrets-context";
 
-/// Symmetric key of KMS, which never leaves the service. AWS credentials are looked up by the
+/// Root key in AWS KMS: a symmetric key that never leaves KMS. AWS credentials are looked up by the
 /// default chain of the AWS SDK: environment variables, profiles, web identities, containers and
-/// instances. `AWS_ENDPOINT_URL` overrides the URL of the service.
+/// instances. `AWS_ENDPOINT_URL` overrides the URL of KMS.
 pub struct AwsKmsRootKey {
     client: Client,
     id: RootKeyId,
@@ -34,8 +35,9 @@ pub struct AwsKmsRootKey {
 }
 
 impl AwsKmsRootKey {
-    /// Creates the root key with this ID, ARN or alias. The region is that of the ARN, or else that
-    /// of the environment. KMS is called only when the key is used.
+    /// Creates the root key from the ID, ARN or alias of a KMS key. The AWS region is taken from
+    /// the ARN, or else from the settings of the AWS SDK, such as `AWS_REGION`. KMS is called only
+    /// when the key is used.
     ///
     /// The ID of the root key does not depend on the region, so that replicas of a multi-Region key
     /// are the same root key.
@@ -96,7 +98,8 @@ impl RootKeys for AwsKmsRootKey {
     }
 }
 
-/// Creates the error for a failed call. It does not contain the response, which could contain a key.
+/// Creates the error for a failed call. It contains the error code and message of KMS, but no other
+/// part of the response, which could contain a key.
 fn unavailable<E: ProvideErrorMetadata>(error: &SdkError<E>) -> RootKeyError {
     let reason = match error {
         SdkError::ServiceError(failed) => {

@@ -10,10 +10,10 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-/// Maximum time until the command has ended.
+/// Maximum time that the command may run.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum size of the output, in bytes.
+/// Maximum size of the command's output, in bytes.
 const OUTPUT_LIMIT: usize = 4096;
 
 /// Reason why a command gave no output.

@@ -17,14 +17,14 @@ use zeroize::Zeroizing;
 
 use crate::adapters::fetch::{Client, Credential, Limits, NotFetched};
 
-/// Limits of a request.
+/// Timeout and maximum response size, in bytes, of a request to Vault or OpenBao.
 const LIMITS: Limits = Limits { time: Duration::from_secs(10), bytes: 64 * 1024 };
 
-/// Root key in a transit secrets engine.
+/// Root key in a transit secrets engine of HashiCorp Vault or OpenBao.
 pub struct TransitRootKey {
     client: Client,
     id: RootKeyId,
-    /// URL of the mount, such as `https://vault.example.com/v1/transit`.
+    /// URL of the transit secrets engine, such as `https://vault.example.com/v1/transit`.
     mount: String,
     name: String,
     token: Zeroizing<String>,
@@ -124,7 +124,7 @@ impl RootKeys for TransitRootKey {
     }
 }
 
-/// Reason why a call failed.
+/// Reason why a call of the transit secrets engine failed.
 #[derive(Debug)]
 enum TransitError {
     /// The server refused, with this status and these messages.

@@ -40,10 +40,10 @@ pub(crate) struct Global {
     /// Output format: `json` has the field names of the REST API, `name` has one name per line.
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
-    /// Use the offline copy only, and do not contact the service.
+    /// Use only the offline copy of the secrets, and do not contact the service.
     #[arg(long, global = true, conflicts_with = "no_offline")]
     pub(crate) offline: bool,
-    /// Never use an offline copy.
+    /// Never use an offline copy of the secrets.
     #[arg(long, global = true)]
     pub(crate) no_offline: bool,
     /// Print only data and errors.
@@ -58,7 +58,7 @@ pub(crate) struct Global {
     /// Never ask a question: fail instead.
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
-    /// Time limit for the service, such as `10s` or `2m`.
+    /// Time limit for a request to the service, such as `10s` or `2m`.
     #[arg(long, global = true, value_parser = duration, default_value = "30s", value_name = "TIME")]
     pub(crate) timeout: Duration,
     /// PEM file with the certificate authority of the service [variable: SECRETS_CA_FILE].
@@ -72,16 +72,16 @@ pub(crate) struct Global {
 /// Format of the data on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Columns for people.
+    /// Human-readable table with aligned columns.
     #[default]
     Table,
     /// One JSON document.
     Json,
-    /// One name per line.
+    /// Names only, one per line.
     Name,
 }
 
-/// Use of colors.
+/// Use of colors in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
     /// Colors on a terminal.
@@ -94,7 +94,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Makes all output of this program follow this choice.
+    /// Applies this setting for colors to all output of this program.
     pub(crate) fn apply(self) {
         match self {
             Self::Auto => {}
@@ -111,7 +111,7 @@ impl OutputFormat {
     }
 }
 
-/// Command and its own options.
+/// Subcommand of `secrets`, with its options.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Sign in to a service.
@@ -143,7 +143,7 @@ pub(crate) enum Command {
     Import(commands::import::Import),
     /// Compare two environments, or an environment and a file.
     Diff(commands::diff::Diff),
-    /// Copy secrets between environments, inside the service.
+    /// Copy secrets from one environment to another; their values stay in the service.
     #[command(visible_alias = "promote")]
     Copy(commands::copy::Copy),
     /// Check that keys exist: exit code 1 if any is missing.
@@ -172,11 +172,11 @@ pub(crate) enum Command {
     Webhook(commands::webhook::Webhook),
     /// Read the audit log.
     Audit(commands::audit::Audit),
-    /// Create and open encrypted files for offline use.
+    /// Create and open encrypted files with secrets, for offline use.
     Bundle(commands::bundle::Bundle),
     /// Open the project in a browser.
     Open(commands::open::Open),
-    /// Send a request to any endpoint.
+    /// Send a request to any endpoint of the REST API.
     Api(commands::api::Api),
     /// Print the completion script of a shell.
     Completion(commands::completion::Completion),
@@ -204,8 +204,8 @@ pub(crate) fn print_version() -> ExitCode {
     printed(writeln!(io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Returns the exit code after printing to standard output. A closed pipe is not an error, because
-/// it has no reader.
+/// Returns the exit code for the result of a write to standard output. A closed pipe counts as
+/// success, because its reader, such as `head`, needs no more data.
 fn printed(result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

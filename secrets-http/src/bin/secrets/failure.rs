@@ -55,7 +55,7 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// Error message in lower case, without a full stop. It may have several lines.
     pub(crate) message: String,
-    /// Error code from the service's response, or of this program; for scripts.
+    /// Error code for scripts, from the service's response or set by this program.
     pub(crate) code: Option<String>,
     /// Details of the service's error response.
     pub(crate) details: Option<Value>,

@@ -13,11 +13,11 @@ use crate::service::Service;
 pub(crate) struct Secret {
     /// Secret key.
     pub(crate) key: SecretKey,
-    /// Value.
+    /// Value of the secret.
     pub(crate) value: Plaintext,
     /// Version of the secret.
     pub(crate) version: u32,
-    /// Description.
+    /// Description of the secret.
     pub(crate) description: Option<String>,
     /// Name of the ancestor environment from which the secret is inherited; `None` for the
     /// environment's own secret.
@@ -29,7 +29,7 @@ pub(crate) struct Secret {
 pub(crate) struct ListedSecret {
     /// Secret key.
     pub(crate) key: String,
-    /// True if the key is hidden.
+    /// True if the secret hides its key from the environment and its children.
     #[serde(default)]
     pub(crate) hidden: bool,
 }

@@ -89,8 +89,8 @@ fn limits(settings: &Settings) -> String {
     format!("the limits in effect, in the units of their settings:\n{}", lines.join("\n"))
 }
 
-/// Reports problems with which `serve` starts anyway, and a listen address that is in use, perhaps
-/// by the running service itself.
+/// Reports problems that do not prevent the start of `serve`, and a listen address that is already
+/// in use, perhaps because the service is running.
 async fn report_problems(
     service: &ServiceSettings,
     redis: Option<&Hidden<redis::Client>>,

@@ -103,8 +103,8 @@ pub(super) async fn run(
 }
 
 /// Returns the base URL of links: the configured URL, or else the address of the listener, which is
-/// then stored in the settings. Because of the stored address, the service treats its pages as
-/// another site if they are opened under another host name of this machine.
+/// then stored in the settings. Pages that are opened under another host name of this machine, such
+/// as `localhost` instead of `127.0.0.1`, then count as pages of another site.
 fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
     if let Some(base) = &settings.public_url {
         return Ok(base.clone());

@@ -9,8 +9,8 @@ use secrets_core::model::Clock;
 use super::{open, root_key, say};
 use crate::program::config::{DatabaseAndKeys, Failure, Migrate};
 
-/// Replaces the root key of the configured database: the current root key takes the place of the
-/// previous root key.
+/// Replaces the root key of the configured database: afterwards, the database uses the root key
+/// that is configured as current, instead of the root key that is configured as previous.
 pub(super) async fn rotate_root(
     settings: DatabaseAndKeys,
     unknown: Vec<String>,

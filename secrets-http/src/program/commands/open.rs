@@ -14,8 +14,6 @@ use secrets_core::limits::SharedCounters;
 use secrets_core::model::Clock;
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::mail::Mail;
-#[cfg(feature = "aws")]
-use secrets_core::ports::rotator::DatabaseRotator;
 use secrets_core::ports::rotators::Rotators;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::rotators::drivers;
@@ -220,13 +218,16 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
 pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
     let gate = Arc::new(Dialer::new(options.egress.clone()));
-    let rotators = drivers::direct(&gate, Arc::new(TokioTimer));
+    let mut rotators = drivers::direct(&gate, Arc::new(TokioTimer));
+    rotators.timings = debug::timings();
     #[cfg(feature = "aws")]
-    let proxied: Option<Arc<dyn DatabaseRotator>> =
-        Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), Arc::clone(clock))));
+    {
+        let proxied = LambdaRotator::new(Arc::new(AwsInvoker::new()), Arc::clone(clock));
+        rotators.proxied = Some(Arc::new(proxied));
+    }
     #[cfg(not(feature = "aws"))]
-    let (proxied, _) = (None, clock);
-    Rotators { timings: debug::timings(), proxied, ..rotators }
+    let _ = clock;
+    rotators
 }
 
 /// Creates the webhook sender, which connects only to destinations permitted by the policy.

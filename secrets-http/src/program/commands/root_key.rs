@@ -19,7 +19,7 @@ pub(super) struct OpenedRootKeys {
     pub(super) previous: Option<Arc<dyn RootKeys>>,
 }
 
-/// Root key in a key service, whose errors name the setting.
+/// Root key in a key service, such as AWS KMS. The errors name the setting that configures the key.
 struct Named<K> {
     variable: String,
     key: K,

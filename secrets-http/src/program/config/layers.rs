@@ -14,14 +14,14 @@ use super::plans;
 use super::settings_table::{self, Setting};
 use crate::similar::closest;
 
-/// Values of all settings in each layer, in order of precedence, and the plans in the configuration
-/// file.
+/// Values of the settings in each layer (flags, environment variables, configuration file), in
+/// order of precedence, and the plans in the configuration file.
 pub(super) struct Layers {
     layers: [(Source, BTreeMap<String, OsString>); 3],
     plans: Vec<Plan>,
 }
 
-/// Layer in which a value was found.
+/// Layer in which the value of a setting was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Flag,
@@ -66,8 +66,9 @@ impl Layers {
         self.described(name).is_some()
     }
 
-    /// Returns the name of a setting for messages, as it is given in the first layer that contains it
-    /// or its companion setting; `None` if no layer contains it.
+    /// Returns the name of a setting for messages, as it is given in the first layer that contains
+    /// the setting or its companion setting with the suffix `_file`; `None` if no layer contains
+    /// one of them.
     pub(super) fn described(&self, name: &str) -> Option<String> {
         let file_name = format!("{name}_file");
         self.layers.iter().find_map(|(source, values)| {

@@ -36,19 +36,20 @@ pub(super) const PREVIOUS: Names = Names {
     token: "previous_root_key_token",
 };
 
-/// Key of a key service.
+/// Key in a key service, as parsed from its URL.
 enum KeyUrl {
     Transit(Uri),
     AwsKms(String),
 }
 
 impl Names {
-    /// Returns the names of the settings of which exactly one gives a root key.
+    /// Returns the names of the three settings that can give the root key. At most one of them may
+    /// be set.
     fn alternatives(&self) -> [&'static str; 3] {
         [self.value, self.command, self.url]
     }
 
-    /// True if a root key is given.
+    /// True if one of the settings that give the root key is set.
     pub(super) fn is_given(&self, layers: &Layers) -> bool {
         self.alternatives().iter().any(|name| layers.has(name))
     }
@@ -91,7 +92,8 @@ pub(super) fn source(
     Ok(value.or(command).or(url).map(Box::new))
 }
 
-/// Parses the root key that the command of a setting, given as environment variable, has printed.
+/// Parses the output of a command that prints a root key. `variable` is the environment variable of
+/// the setting that contains the command, for the error.
 pub fn printed(variable: &str, text: &str) -> Result<Zeroizing<[u8; 32]>, Failure> {
     let refused =
         |rule| Failure::configuration(format!("{variable}: the output of the command {rule}"));

@@ -10,7 +10,7 @@ pub(super) struct Setting {
     pub(super) name: &'static str,
     /// Placeholder for the value in the help text.
     pub(super) value: &'static str,
-    /// Help text.
+    /// Help text of the setting.
     pub(super) help: &'static str,
     /// Sources from which the value can be read.
     pub(super) sources: Sources,

@@ -46,7 +46,7 @@ pub enum RootKeySource {
         variable: String,
         /// URL of the key.
         url: Uri,
-        /// Token of the server.
+        /// Token with which the service authenticates to the Vault or OpenBao server.
         token: Hidden<Zeroizing<String>>,
     },
     /// Key of AWS KMS, which never leaves the service.

@@ -55,7 +55,7 @@ pub(super) struct Timeouts {
     /// Maximum time for which received data is discarded before a connection is closed, if the
     /// client may still send the body of a request.
     pub(super) linger: Duration,
-    /// Maximum time without data meanwhile.
+    /// Maximum time without new data while received data is discarded.
     pub(super) silence: Duration,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Guarded<S> {
     waited: Duration,
     /// Start time and timer of the current wait; `None` if no write is waiting.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// End of the time for which received data is discarded, and the timer of the time without
-    /// data; `None` until no more data is sent.
+    /// Deadline for discarding received data, and the timer of the time without new data; `None`
+    /// until the stream of sent data has ended.
     closing: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

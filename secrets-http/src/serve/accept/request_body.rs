@@ -20,7 +20,8 @@ use hyper::header::EXPECT;
 use hyper::{Request, Version};
 use tokio::time::timeout;
 
-/// Maximum number of bytes that are received before the response is sent.
+/// Maximum number of bytes of an unread request body that are received and discarded before the
+/// response is sent.
 const DISCARD_LIMIT: u64 = 64 * 1024;
 
 /// Body of a request. If it is dropped before its end, [`Rest`] can receive the remaining data.
@@ -95,8 +96,8 @@ impl Drop for RequestBody {
 }
 
 impl Rest {
-    /// Receives and discards the rest of the body, for at most this time. Returns false if the body
-    /// is longer than [`DISCARD_LIMIT`] or does not end in time.
+    /// Receives and discards the rest of the body, for at most this time. Returns false if the rest
+    /// is longer than 64 KiB, does not end in time, or cannot be received.
     pub(super) async fn discard(self, limit: Duration) -> bool {
         match self.take() {
             Unread::Nothing => true,

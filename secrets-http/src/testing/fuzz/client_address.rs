@@ -9,10 +9,10 @@ use crate::serve::client_address::{BadForwarding, Networks, client, folded};
 
 const HEADER: &str = "x-forwarded-for";
 
-/// Address in the trusted network.
+/// IP address of a trusted proxy, in the network `10.0.0.0/8`.
 const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
-/// Address that is not trusted.
+/// IP address of a client, outside the networks of trusted proxies.
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
 /// Determines the client address of a request whose headers are the lines of the input.
@@ -53,7 +53,8 @@ fn seen(trusted: &Networks, peer: IpAddr, lines: &[HeaderValue]) -> Result<IpAdd
     client(trusted, peer, &headers)
 }
 
-/// True if an entry of the header begins with this address, in any form.
+/// True if an entry of the `X-Forwarded-For` lines is this address, alone or with brackets, a zone
+/// or a port.
 fn is_listed(address: IpAddr, lines: &[HeaderValue]) -> bool {
     let entries =
         lines.iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
@@ -65,8 +66,7 @@ fn is_listed(address: IpAddr, lines: &[HeaderValue]) -> bool {
     })
 }
 
-/// Parses the input as a list of networks. No network but the last contains the address of an
-/// entry.
+/// Parses the input as a list of networks, and checks that they contain each address in the list.
 fn networks(list: &str) {
     let Ok(networks) = Networks::parse(list) else { return };
     assert_eq!(networks.is_empty(), list.split(',').all(|item| item.trim().is_empty()));

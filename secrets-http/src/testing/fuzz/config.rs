@@ -13,7 +13,8 @@ use crate::program::config::read_from;
 /// escape sequences with which TOML could write such a name.
 const FILE_SETTINGS: [&str; 5] = ["_file", "-file", "rules", "\\u", "\\x"];
 
-/// Examples in failures.
+/// Constant parts of failure messages, such as examples of valid values. They do not count as
+/// repetitions of the input.
 const EXAMPLES: &str = "\
     must be a network such as 10.0.0.0/8, an address or a host name
     must be networks or addresses separated by commas, such as 10.0.0.0/8,192.0.2.1
@@ -27,11 +28,12 @@ const EXAMPLES: &str = "\
     SECRETS_DATABASE_URL SECRETS_ROOT_KEY SECRETS_JWT_ISSUER SECRETS_JWT_AUDIENCE SECRETS_LISTEN
     SECRETS_EGRESS_ALLOW SECRETS_SMTP_URL SECRETS_PUBLIC_URL is not a setting of this version";
 
-/// Start of the name of an environment variable.
+/// Prefix of the names of the environment variables that are settings.
 const VARIABLE: &str = "SECRETS_";
 
-/// Reads a configuration. The lines of the input before the line `---` are environment variables
-/// and arguments, the lines after it are the configuration file. No failure repeats a value.
+/// Reads a configuration, and checks that no failure message repeats a value. The lines of the
+/// input before the line `---` are environment variables and arguments, the lines after it are the
+/// configuration file.
 pub fn config(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let lower = text.to_ascii_lowercase();
@@ -63,7 +65,8 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// Returns the names in lines with settings, which a failure may repeat: variables, keys and tables.
+/// Returns the names of the variables, keys and tables in these lines. A failure message may repeat
+/// them.
 fn names(lines: &str) -> String {
     let names = lines.lines().map(|line| line.split_once('=').map_or(line, |(name, _)| name));
     names.collect::<Vec<_>>().join("\n")

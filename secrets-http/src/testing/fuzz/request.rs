@@ -36,7 +36,7 @@ use crate::serve::metrics::RequestMetrics;
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
 
-/// Word that stands for the credential of a user.
+/// Word in the input that is replaced by the credential of a user.
 const PLACEHOLDER: &[u8] = b"TOKEN";
 
 /// Size of the buffers of a connection in bytes. The input must be smaller.
@@ -68,8 +68,9 @@ struct Server {
     left: u32,
 }
 
-/// Sends the input to a server, and checks the responses. The word `TOKEN` is replaced by the
-/// credential of a user. No request causes an internal error, and no error repeats the request.
+/// Sends the input to a server, and checks that no request causes an internal error and that no
+/// error repeats the request. The word `TOKEN` in the input is replaced by the credential of a
+/// user.
 pub fn request(bytes: &[u8]) {
     SERVER.with_borrow_mut(|slot| {
         let server = match slot.take().filter(|server| server.left > 0) {
@@ -84,7 +85,7 @@ pub fn request(bytes: &[u8]) {
     });
 }
 
-/// Replaces each placeholder by the credential.
+/// Replaces each word `TOKEN` in the input by the credential.
 fn replaced(mut bytes: &[u8], token: &[u8]) -> Vec<u8> {
     let mut input = Vec::with_capacity(bytes.len() + token.len());
     while let Some(place) = place(bytes, PLACEHOLDER) {
@@ -150,7 +151,7 @@ impl Server {
     }
 }
 
-/// Lets the other tasks run.
+/// Lets the other tasks of the runtime run 100 times.
 async fn turns() {
     for _ in 0..TURNS {
         tokio::task::yield_now().await;
@@ -208,8 +209,8 @@ fn length(head: &str) -> Option<usize> {
     length.parse().ok()
 }
 
-/// Checks that the texts of an error repeat nothing of the request. The valid secret key of an
-/// invalid value is a separate field of the error.
+/// Checks that the texts of an error response repeat no part of the request. The key of a secret
+/// with an invalid value is in a field of its own, which is not checked.
 fn check_error(input: &[u8], body: &[u8]) {
     let Ok(error) = serde_json::from_slice::<Value>(body) else { return };
     let fields = error["details"]["fields"].as_array().into_iter().flatten();

@@ -6,7 +6,7 @@ use secrets_core::testing::fuzz::assert_no_echo;
 use crate::serve::path::{BadPath, segments};
 use crate::serve::target::Target;
 
-/// Start of an error that names a parameter.
+/// Constant text of an error message, which does not count as a repetition of the input.
 const RULE: &str = "project is a required query parameter";
 
 /// Parses the input as the path of a request.

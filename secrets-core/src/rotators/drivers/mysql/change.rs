@@ -164,8 +164,8 @@ async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<b
     }
 }
 
-/// Grants the user exactly the privileges of the level. The user has no privileges for a moment;
-/// this does no harm, because no application uses this user at that time.
+/// Grants the user exactly the privileges of the permission level, after revoking all privileges.
+/// The user has none for a moment, but no application uses this user at that time.
 async fn grant(
     session: &mut Session,
     database: &str,

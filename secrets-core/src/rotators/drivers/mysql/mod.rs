@@ -77,8 +77,9 @@ impl MySqlRotator {
         Ok(Session::new(wire, server, self.deadlines.begin_work(), Stage::Work(who)))
     }
 
-    /// Returns the TLS configuration for a connection to this address; `None` for a connection
-    /// without encryption. Fails if the policy does not permit an unencrypted connection.
+    /// Returns the TLS configuration for a connection to the address `peer`; `None` for a
+    /// connection without encryption. Fails if the egress policy does not permit an unencrypted
+    /// connection.
     pub(super) fn protection(
         &self,
         target: &Target,

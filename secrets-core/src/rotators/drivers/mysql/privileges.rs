@@ -31,8 +31,8 @@ pub(super) async fn test(session: &mut Session) -> Result<(), TargetError> {
     }
 }
 
-/// Checks that the logged-in user has the privileges of the level and, for the level `read`, no
-/// write privileges.
+/// Checks that the logged-in user has the privileges of the permission level and, for the level
+/// `read`, no write privileges.
 pub(super) async fn verify(
     session: &mut Session,
     database: &str,

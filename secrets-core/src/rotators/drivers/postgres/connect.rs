@@ -115,8 +115,9 @@ impl PostgresRotator {
         self.deadlines.login(login).await
     }
 
-    /// Runs the TLS handshake before any other message, if the TLS mode requires TLS. Otherwise
-    /// fails unless the policy permits an unencrypted connection to the server's address.
+    /// Runs the TLS handshake before any other message, if the TLS mode requires TLS. For a TLS
+    /// mode without TLS, checks that the egress policy permits an unencrypted connection to the
+    /// server's address.
     async fn protect(
         &self,
         target: &Target,
@@ -172,8 +173,8 @@ async fn driven(mut connection: Connection<Guard, Guard>) {
     while let Some(Ok(_)) = poll_fn(|cx| connection.poll_message(cx)).await {}
 }
 
-/// Converts an error of the PostgreSQL client library. `seen` contains the observations of the
-/// guard about the connection.
+/// Converts an error of the PostgreSQL client library to a [`TargetError`]. `seen` contains the
+/// observations of the guard, which checks the server's messages.
 pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage) -> TargetError {
     if let Some(fault) = seen.refused() {
         return fault.into();

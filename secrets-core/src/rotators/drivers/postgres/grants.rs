@@ -50,7 +50,8 @@ const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
       AND a.grantee = g.oid AND g.rolname = $1";
 
-/// Query for the name of the current database, and for whether the group may connect to it.
+/// Query that returns the name of the current database, and true if the group `$1` may connect to
+/// this database.
 const DATABASE: &str = "SELECT current_database()::text, \
     has_database_privilege(g.oid, current_database(), 'CONNECT') \
     FROM pg_roles g WHERE g.rolname = $1";

@@ -61,8 +61,9 @@ pub(super) async fn test(peer: &Peer, work: Work) -> Result<(), TargetError> {
     transaction.run("ROLLBACK").await
 }
 
-/// Checks that the logged-in user has the privileges of the level and, for the level `read`, no
-/// write privileges. The check reads only the system catalogue, and no table.
+/// Checks that the logged-in user has the privileges of the permission level and, for the level
+/// `read`, no write privileges. The check reads only PostgreSQL's system catalogs, and no tables of
+/// the user.
 pub(super) async fn verify(
     peer: &Peer,
     work: Work,

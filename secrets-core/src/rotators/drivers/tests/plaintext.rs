@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::crypto::Plaintext;
 use crate::egress::{Dialer, EgressPolicy};
-use crate::model::rotations::{Integration, SslMode};
+use crate::model::rotations::{DatabaseKind, SslMode};
 use crate::ports::rotator::{Fault, Target};
 use crate::rotators::drivers::mysql::MySqlRotator;
 
@@ -15,9 +15,9 @@ pub(in crate::rotators::drivers) const PUBLIC: IpAddr =
     IpAddr::V4(std::net::Ipv4Addr::new(8, 8, 8, 8));
 
 /// Creates a target database whose TLS mode is `disable`.
-pub(in crate::rotators::drivers) fn target(integration: Integration) -> Target {
+pub(in crate::rotators::drivers) fn target(kind: DatabaseKind) -> Target {
     Target {
-        integration,
+        kind,
         host: "db.example.com".into(),
         port: 1,
         database: "app".into(),
@@ -38,7 +38,7 @@ pub(in crate::rotators::drivers) fn dialers() -> [Arc<Dialer>; 3] {
 
 #[test]
 fn mysql_is_sent_nothing_in_plaintext_unless_it_is_listed() {
-    let target = target(Integration::Mysql);
+    let target = target(DatabaseKind::MYSQL);
     let outcomes = dialers().map(|dialer| {
         let protection = MySqlRotator::new(dialer).protection(&target, PUBLIC);
         protection.map(|tls| tls.is_none()).map_err(|error| error.fault)

@@ -9,13 +9,13 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::crypto::{Plaintext, random};
 use crate::egress::{Dialer, EgressPolicy, Resolver};
 use crate::model::RotationId;
-use crate::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
+use crate::model::rotations::{DatabaseKind, PermissionLevel, Slot, SslMode};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fence, Login, Target, TargetError};
 use crate::rotations::{draw_password, group_role, slot_user};
+use crate::rotators::drivers::Who;
 use crate::rotators::drivers::mysql::MySqlRotator;
 use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
-use crate::rotators::drivers::{Who, driver};
 
 /// Host name that resolves to this machine but is not in the certificate of any server.
 pub(super) const OTHER_NAME: &str = "other.example";
@@ -49,11 +49,20 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn server(name: &str, integration: Integration) -> Option<Server> {
+/// Creates the driver for a kind of database.
+pub(super) fn driver(kind: DatabaseKind) -> Arc<dyn DatabaseRotator> {
+    if kind == DatabaseKind::POSTGRESQL {
+        Arc::new(PostgresRotator::new(gate()))
+    } else {
+        Arc::new(MySqlRotator::new(gate()))
+    }
+}
+
+fn server(name: &str, kind: DatabaseKind) -> Option<Server> {
     let url = url::Url::parse(&variable(name)?).unwrap();
     let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
     let target = Target {
-        integration,
+        kind,
         host: url.host_str().unwrap().to_owned(),
         port: url.port().unwrap(),
         database: url.path().trim_start_matches('/').to_owned(),
@@ -63,25 +72,25 @@ fn server(name: &str, integration: Integration) -> Option<Server> {
         ca_certificate: Some(std::fs::read_to_string(authority).unwrap()),
         proxy: None,
     };
-    let rotator = driver(integration, gate());
+    let rotator = driver(kind);
     let (postgres, mysql) = (PostgresRotator::new(gate()), MySqlRotator::new(gate()));
     let is_mariadb = name.contains("MARIADB");
     Some(Server { rotator, target, is_mariadb, postgres, mysql })
 }
 
-fn needed(name: &str, integration: Integration) -> Server {
-    server(name, integration)
+fn needed(name: &str, kind: DatabaseKind) -> Server {
+    server(name, kind)
         .unwrap_or_else(|| panic!("{name} names no server: use ./tests/run, which starts one"))
 }
 
 pub(super) fn postgres() -> Server {
-    needed("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql)
+    needed("SECRETS_TEST_TARGET_POSTGRES_URL", DatabaseKind::POSTGRESQL)
 }
 
 /// Returns the servers that use the MySQL protocol: MariaDB, and MySQL where available.
 pub(super) fn mysqls() -> Vec<Server> {
-    let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql);
-    let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
+    let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", DatabaseKind::MYSQL);
+    let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", DatabaseKind::MYSQL);
     [mariadb].into_iter().chain(mysql).collect()
 }
 
@@ -92,7 +101,7 @@ pub(super) fn all() -> Vec<Server> {
 
 impl Server {
     pub(super) fn is_postgres(&self) -> bool {
-        self.target.integration == Integration::Postgresql
+        self.target.kind == DatabaseKind::POSTGRESQL
     }
 
     /// Quotes an identifier for SQL statements of this server.
@@ -139,8 +148,8 @@ impl Server {
         self.run(target, credentials, sql).await
     }
 
-    /// Runs an SQL statement that takes a lock as the administrator, and awaits `work` while the
-    /// session is open and so holds the lock.
+    /// As the administrator, runs an SQL statement that takes a lock. Then awaits `work` while the
+    /// open session holds the lock.
     pub(super) async fn holding<T>(
         &self,
         target: &Target,

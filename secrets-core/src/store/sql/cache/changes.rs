@@ -18,20 +18,21 @@ const STRIPES: usize = 4096;
 /// Amount that is added to a change counter while a commit runs. Larger than any number of commits.
 const RUNNING: u64 = 1 << 48;
 
-/// Numbers of the last commits that changed records, by record ID. Commits are numbered: the number
-/// serves as the time, and each commit advances it by one.
+/// Numbers of the last commits that changed records, by record ID. Commits are numbered, and the
+/// number of commits so far serves as the current time.
 ///
-/// The counter of an ID holds the number of the last commit that changed a record with this ID,
-/// plus [`RUNNING`] for each such commit that is still running. A cached record stores the time
-/// before it was loaded. The record is current if the counters of its IDs are not higher: then no
-/// commit that changed it has begun since, or was running at that time.
+/// The change counter of an ID holds the number of the last commit that changed a record with this
+/// ID, plus 2^48 ([`RUNNING`]) for each such commit that is still running. A cached record is
+/// stored with the time before it was loaded. The record is current if no counter of its IDs is
+/// higher than this time: then no commit that changes the record has begun since, or was running at
+/// that time.
 ///
-/// If other processes write too, an update counts as one commit: it adds the changes that were
-/// committed since the last update.
+/// If other processes write too, updates read their changes from the database. Each update counts
+/// as one commit: it adds the changes that were committed since the last update.
 #[derive(Debug)]
 pub(in crate::store::sql) struct Changes {
     clock: AtomicU64,
-    /// Number of updates that have begun.
+    /// Number of updates (reads of the committed changes) that have begun.
     updates: AtomicU64,
     stripes: Box<[AtomicU64]>,
     /// Indexes of the change counters of all records that the open transaction has changed so far.
@@ -69,7 +70,7 @@ impl Changes {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of updates that have begun.
+    /// Returns the number of updates (reads of the committed changes) that have begun.
     pub(in crate::store::sql) fn updates(&self) -> u64 {
         self.updates.load(Ordering::SeqCst)
     }
@@ -88,13 +89,14 @@ impl Changes {
     }
 
     /// Discards the changes of an earlier transaction that was rolled back. Must be called when a
-    /// transaction of the database begins, and not when another one joins its group.
+    /// transaction of the database begins, but not when another transaction joins its group
+    /// (transactions that are committed together).
     pub(in crate::store::sql) fn begin(&self) {
         lock(&self.pending).clear();
     }
 
-    /// True if the open transaction, or one before it in its group, has changed a record whose ID has
-    /// one of these change counters.
+    /// True if the open transaction, or an earlier one of its group (transactions that are
+    /// committed together), has changed a record whose ID has one of these change counters.
     pub(super) fn are_pending(&self, stripes: &[Stripe]) -> bool {
         let pending = lock(&self.pending);
         stripes.iter().any(|stripe| pending.contains(stripe))
@@ -118,7 +120,7 @@ impl Changes {
         }
     }
 
-    /// Records that each record may have been changed.
+    /// Marks all records as changed, because it is not known which of them were changed.
     #[cfg(feature = "postgres")]
     pub(in crate::store::sql) fn add_all(&self) {
         self.add_committed((0..).take(STRIPES));

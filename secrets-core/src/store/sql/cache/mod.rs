@@ -103,10 +103,11 @@ enum Key {
 
 struct Entry {
     record: Record,
-    /// Time before the record was loaded.
+    /// Time (number of commits) before the record was loaded.
     loaded_at: u64,
-    /// Number of updates that had begun when the record was loaded. These updates may show the
-    /// database before the record was written, so only later ones are used with it.
+    /// Number of updates of the [`Changes`] that had begun when the record was cached. Only views
+    /// of later updates return the record, because an earlier update may show an older state of the
+    /// database.
     kept_at: u64,
     /// Change counters of the IDs that the cached record depends on.
     stripes: Box<[Stripe]>,
@@ -156,13 +157,13 @@ impl Cache {
         Self { entries, changes: Arc::new(Changes::new()), hits, misses }
     }
 
-    /// Returns the record of the changes, with which the cache decides if a cached record is
-    /// current.
+    /// Returns the changes with which the cache decides if a cached record is current.
     pub(super) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }
 
-    /// Returns the size of the cache, and the number of lookups that found a record or did not.
+    /// Returns the size of the cache, the number of lookups that found a current record, and the
+    /// number of lookups that found none.
     pub(super) fn usage(&self) -> CacheUsage {
         CacheUsage {
             bytes: self.entries.weight(),

@@ -11,15 +11,16 @@ use crate::crypto::TokenMac;
 use crate::model::{EnvironmentPath, Principal};
 use crate::store::{Relation, ResolvedEnvironment, Selection, TokenRecord, UserRecord};
 
-/// The cache as a reader uses it: the records that show the database at one point in time, which is
-/// not before the start of the reader.
+/// View of the cache for one reader or transaction. Returns only records that show the database at
+/// one point in time, which is not before the start of the reader.
 #[derive(Clone)]
 pub(in crate::store::sql) struct CacheView {
     cache: Arc<Cache>,
-    /// Number of the update of the [`Changes`] on which the view is based.
+    /// Number of the update of the [`Changes`](super::Changes) on which the view is based.
     update: u64,
-    /// True if the view is that of the only transaction that writes. It has no records that this
-    /// transaction or its group has changed, and stores none, because they may not be committed yet.
+    /// True if the view belongs to the only open write transaction. Such a view returns no records
+    /// that the transaction, or an earlier one of its group, has changed, and caches no records,
+    /// because the changes may not be committed yet.
     is_in_transaction: bool,
 }
 
@@ -33,19 +34,20 @@ pub(in crate::store::sql) struct Lookup<'a> {
 
 impl Cache {
     /// Returns a view of the records that are valid according to this update of the
-    /// [`Changes`](Changes::begin_update).
+    /// [`Changes`](super::Changes::begin_update).
     #[cfg(feature = "postgres")]
     pub(in crate::store::sql) fn view_of(self: &Arc<Self>, update: u64) -> CacheView {
         CacheView { cache: Arc::clone(self), update, is_in_transaction: false }
     }
 
-    /// Returns a view of the records that are valid now, if the changes are known without updates.
+    /// Returns a view of the records that are valid now. Used if all changes are made by this
+    /// process, so that no updates are needed.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn view(self: &Arc<Self>) -> CacheView {
         CacheView { cache: Arc::clone(self), update: u64::MAX, is_in_transaction: false }
     }
 
-    /// Returns a view for a transaction beside which no other one writes.
+    /// Returns a view for a transaction during which no other transaction writes.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn view_in_transaction(self: &Arc<Self>) -> CacheView {
         CacheView { is_in_transaction: true, ..self.view() }

@@ -29,11 +29,12 @@ use super::{Db, error};
 use crate::store::{StoreResult, Timeouts};
 
 /// Query for the changes that are visible now and were not visible in the snapshot $1. Returns the
-/// server, which is identified by its start; the snapshot of this query; whether changes that were
-/// not visible in $1 may have been deleted; and the numbers of the changed counters.
+/// server, identified by its start time; the snapshot of this query; true if changes that were not
+/// visible in $1 may have been deleted; and the numbers of the changed counters.
 ///
-/// A snapshot does not contain the transactions from its `xmax`, and those in its list. The range
-/// does not begin at `xmin`, which a transaction that runs for hours keeps low.
+/// Transactions that were not visible in $1 are those that began later (IDs from its `xmax`) and
+/// those that were running (its list of IDs). The query does not search all IDs from `xmin`, the
+/// oldest running transaction, because a transaction that runs for hours keeps this ID low.
 const CHANGES: &str = "
     WITH last AS MATERIALIZED (
         SELECT snapshot, pg_snapshot_xmax(snapshot) AS xmax,
@@ -51,9 +52,10 @@ const CHANGES: &str = "
             SELECT counter FROM changed_counters WHERE xid = ANY (ARRAY(
                 SELECT unnest(running) FROM last))) AS changed) AS counters";
 
-/// Statement that deletes old changes: those that were visible to the last such statement on this
-/// server. On another server, it deletes all that are visible. A lock on the row of the table
-/// `changed_counters_horizon` lets one node do this at a time.
+/// Statement that deletes old changes: those that were visible when the statement last ran on this
+/// server. If it last ran on another server, or never, it deletes all visible changes. Only one
+/// node runs the statement at a time, because it locks the row of the table
+/// `changed_counters_horizon`.
 const PRUNE: &str = "
     WITH moved AS (
         INSERT INTO changed_counters_horizon AS h
@@ -93,8 +95,9 @@ pub(super) struct Follower {
 
 struct Seen {
     server: String,
-    /// Number of connections that had been opened. After a crash, all are opened again, and the
-    /// server may give transaction IDs that were lost to other transactions.
+    /// Number of connections that had been opened for the queries at that time. If the number has
+    /// changed, the server may have crashed, and may have assigned transaction IDs again that were
+    /// lost.
     opened: u64,
     snapshot: String,
 }
@@ -190,14 +193,15 @@ impl Follower {
     }
 }
 
-/// Result of [`CHANGES`].
+/// Row that the query [`CHANGES`] returns: server, snapshot, whether changes may have been deleted,
+/// and numbers of the changed counters.
 type Row = (Option<String>, String, bool, Option<String>);
 
 /// Background task that deletes old changes. The task ends when this value is dropped.
 pub(super) struct Pruning(JoinHandle<()>);
 
 impl Pruning {
-    /// Starts the task.
+    /// Starts the task that deletes old changes.
     pub(super) fn start(current: CurrentPools, timeouts: Timeouts) -> Self {
         Self(tokio::spawn(async move {
             loop {
@@ -209,7 +213,7 @@ impl Pruning {
         }))
     }
 
-    /// Ends the task.
+    /// Ends the task that deletes old changes.
     pub(super) fn stop(&self) {
         self.0.abort();
     }

@@ -6,13 +6,15 @@ use super::Db;
 use super::tables::secret_writes::{REPLACE, RESIZE, RETAIN, push_next};
 use crate::store::SecretRecord;
 
-/// Limits the table `next` to the secrets that were replaced. The current version of another secret
-/// may have been replaced by a transaction that was committed while this statement waited for it.
+/// `WITH` clause that limits the table `next` to the secrets that this statement has replaced.
+/// Another secret may have been changed by a transaction that was committed while this statement
+/// waited for its lock.
 const ONLY_REPLACED: &str =
     "WITH next AS (SELECT next.* FROM next JOIN replaced ON replaced.id = next.id)";
 
-/// Builds one statement, whose parts all see the secrets as they were before it. It returns one row
-/// for each secret that was replaced and whose previous version was stored.
+/// Builds the SQL statement that replaces secrets by their next versions. All parts of the
+/// statement see the secrets as they were before it. It returns one row for each secret that was
+/// replaced and whose previous version was stored.
 pub(super) fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH ");
     push_next(&mut statement, secrets);
@@ -32,7 +34,8 @@ pub(super) fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Returns the number of rows of the statement's result if every secret is replaced.
+/// Returns the number of rows that the statement returns if every secret is replaced: one for each
+/// secret.
 pub(super) fn rows_of_replacement(secrets: usize, _environments: usize) -> usize {
     secrets
 }

@@ -25,8 +25,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum duration of the check of one server: connecting, if necessary, and its response.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Query that returns whether a server accepts writes, and its timeline: the first eight digits of
-/// the name of a file of the write-ahead log.
+/// Query that returns whether a server accepts writes, and its timeline: a number that increases
+/// when another server becomes the primary, read from the first eight digits of the name of a
+/// write-ahead log file.
 const STATE: &str = "
     SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
         CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END";

@@ -32,8 +32,8 @@ pub(crate) fn split(url: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
     Ok(hosts.iter().map(url).collect())
 }
 
-/// Removes the parameter [`TARGET`] from the path and query of a URL, because the service always
-/// uses the server that accepts writes.
+/// Removes the parameter `target_session_attrs` from the path and query of a URL, because the
+/// service always uses the server that accepts writes.
 fn without_target(rest: &str) -> Result<String, &'static str> {
     let Some((path, query)) = rest.split_once('?') else { return Ok(rest.to_owned()) };
     let mut kept = Vec::new();

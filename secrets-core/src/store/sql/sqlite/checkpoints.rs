@@ -37,14 +37,14 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Starts the task. `wal` is the path of the `-wal` file.
+    /// Starts the task that makes checkpoints. `wal` is the path of the `-wal` file.
     pub(super) fn start(options: SqliteConnectOptions, wal: PathBuf) -> Self {
         let connection = pool(1, TIMEOUT).connect_lazy_with(options);
         let task = tokio::spawn(run(connection.clone(), wal));
         Self { task, connection }
     }
 
-    /// Ends the task and closes its connection.
+    /// Ends the task that makes checkpoints, and closes its connection.
     pub(super) async fn stop(&self) {
         self.task.abort();
         timeout(TIMEOUT, self.connection.close()).await.ok();

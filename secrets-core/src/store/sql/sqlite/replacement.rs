@@ -6,8 +6,10 @@ use super::Db;
 use super::tables::secret_writes::{REPLACE, RESIZE, RETAIN, push_next, size};
 use crate::store::SecretRecord;
 
-/// Builds three statements in one text. Each has its own table `next`, since the statements share
-/// no table, and the first two do not need the values.
+/// Builds the SQL text that replaces secrets by their next versions: three statements that store
+/// the previous versions, update the sizes and write the next versions. Each statement has its own
+/// table `next`, because a `WITH` clause belongs to one statement; the first two tables `next` do
+/// not contain the encrypted values.
 pub(super) fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statements = QueryBuilder::new("WITH next (id, version, changed_at) AS (");
     statements.push_values(secrets, |mut row, secret| {
@@ -27,8 +29,8 @@ pub(super) fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statements
 }
 
-/// Returns the number of rows that all statements write if every secret is replaced: the secret and
-/// its previous version, and each of the environments.
+/// Returns the number of rows that the three statements write if every secret is replaced: two for
+/// each secret (the secret and its previous version) and one for each environment.
 pub(super) fn rows_of_replacement(secrets: usize, environments: usize) -> usize {
     2 * secrets + environments
 }

@@ -28,51 +28,53 @@ use crate::store::{StoreError, StoreResult};
 /// no transaction fails later because it cannot get the lock.
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// SQL statements of a transaction inside a group. They are not those of the driver, which does not
-/// know if a statement that was cancelled has run. A savepoint is not released: a later one with
-/// the same name hides it, and the commit ends all.
+/// SQL statement that begins a transaction inside a group, as a savepoint. The driver's own
+/// savepoints are not used, because the driver does not know if a statement that was cancelled has
+/// run. A savepoint is not released: a later one with the same name hides it, and the commit ends
+/// all of them.
 const SAVEPOINT: &str = "SAVEPOINT in_group";
 const ROLL_BACK_TO: &str = "ROLLBACK TO in_group";
 
 /// Maximum number of transactions in a group.
 const MAX_MEMBERS: usize = 32;
 
-/// Time after the end of the first transaction of a group during which another one can join. So a
-/// commit waits at most for this time and for the end of one other short transaction.
+/// Time after the end of the first transaction of a group during which other transactions can join.
+/// This time and the end of one other short transaction are thus the longest delay of a commit.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// Queue of the transactions that wait for the connection that writes.
 #[derive(Default)]
 pub(super) struct WriteQueue(Mutex<Waiting>);
 
-/// The waiters, in their order.
+/// Callers that wait for the connection that writes, in the order in which they began to wait.
 #[derive(Default)]
 struct Waiting {
-    /// True while a transaction has the turn.
+    /// True while a caller has the turn: the right to use the connection that writes.
     is_taken: bool,
-    /// Statements that go before all transactions.
+    /// Callers with an urgent SQL statement, which runs before all waiting transactions.
     urgent: VecDeque<Waiter>,
     transactions: VecDeque<Waiter>,
 }
 
 struct Waiter {
-    /// True if the transaction does not join a group.
+    /// True for a long transaction, which does not join a group.
     is_long: bool,
     sender: oneshot::Sender<Handed>,
 }
 
-/// Right to use the connection that writes. Dropping it gives it to the next in the queue.
+/// Right to use the connection that writes. Dropping this value passes the right to the next caller
+/// in the queue.
 pub(super) struct Turn(Option<Arc<WriteQueue>>);
 
-/// Object that a waiter receives.
+/// Object that a waiting caller receives.
 enum Handed {
-    /// The turn, without a connection.
+    /// The right to use the connection, which the caller must still acquire.
     Turn(Turn),
-    /// A connection with its turn, and perhaps with a group that the waiter can join.
+    /// The connection, with the right to use it, and perhaps with a group that the caller can join.
     Group(Box<Transaction>),
 }
 
-/// Kind of a wait for the turn.
+/// Kind of caller that waits for the connection that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     /// A statement that goes before all transactions.
@@ -86,7 +88,7 @@ enum Wait {
 /// A transaction. If it is dropped without a commit, it is rolled back.
 pub(super) struct Transaction(Option<Group>);
 
-/// Transactions that share a commit, with the connection.
+/// A group: transactions that share a commit, and the connection that they use.
 struct Group {
     pooled: Pooled,
     queue: Arc<WriteQueue>,
@@ -104,8 +106,8 @@ struct Group {
 }
 
 impl Waiting {
-    /// Removes the next waiter from the queue. A group that `is_open` is joined only by short
-    /// transactions and by urgent statements.
+    /// Removes the next waiting caller from the queue and returns it. If `is_open`, a group has an
+    /// open transaction; a long transaction cannot join the group and stays in the queue.
     fn next(&mut self, is_open: bool) -> Option<Waiter> {
         let urgent = self.urgent.pop_front();
         urgent.or_else(|| self.transactions.pop_front_if(|waiter| !(is_open && waiter.is_long)))
@@ -113,12 +115,12 @@ impl Waiting {
 }
 
 impl WriteQueue {
-    /// Creates the queue of a pool with this number of connections, which is 1.
+    /// Creates an empty queue. Ignores the number of connections, which is always 1.
     pub(super) fn new(_: u32) -> Self {
         Self::default()
     }
 
-    /// Waits for the turn.
+    /// Waits for the right to use the connection that writes.
     async fn wait(self: &Arc<Self>, wait: Wait) -> StoreResult<Handed> {
         let receiver = {
             let mut waiting = lock(&self.0);
@@ -193,7 +195,7 @@ impl Transaction {
         if group.is_open { transaction.finish(Group::commit).await } else { Ok(()) }
     }
 
-    /// Waits for the turn, and acquires the connection. The transaction is not begun yet.
+    /// Waits for the connection that writes, and acquires it. Does not begin the transaction.
     async fn wait(
         pools: &Pools,
         wait: Wait,
@@ -220,15 +222,15 @@ impl Transaction {
         }
     }
 
-    /// Commits the transaction, perhaps together with the next ones. Fails, and rolls it back, if a
-    /// statement has failed.
+    /// Commits the transaction, perhaps together with later ones of its group. Fails, and rolls the
+    /// transaction back, if a statement has failed.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.group()?.pooled.check()?;
         self.finish(Group::end).await
     }
 
-    /// Ends the transaction with `end` and waits for the result of the commit. It runs in a task,
-    /// so that other transactions of the group do not depend on this caller.
+    /// Ends the transaction with the function `end`, and waits for the result of the commit. `end`
+    /// runs in its own task, so that other transactions of the group do not depend on this caller.
     async fn finish<F: Future<Output = ()> + Send + 'static>(
         mut self,
         end: fn(Group) -> F,
@@ -259,7 +261,8 @@ impl Connected for Transaction {
         Ok(&mut self.group()?.pooled)
     }
 
-    /// Returns a view without the records that the transaction has changed.
+    /// Returns a view of the cache without the records that this transaction or its group has
+    /// changed.
     async fn cache(&mut self) -> StoreResult<Option<CacheView>> {
         Ok(self.group()?.cache.as_ref().map(Cache::view_in_transaction))
     }
@@ -279,7 +282,8 @@ impl Group {
         self.pooled.begin(BEGIN, self.cache.as_ref()).await
     }
 
-    /// Ends a transaction: leaves the commit to the next one, or commits.
+    /// Ends a transaction: lets the next transaction join the group and commit later, or else
+    /// commits the group now.
     async fn end(mut self) {
         self.has_savepoint = false;
         let waited = self.ended_since.get_or_insert_with(Instant::now).elapsed();
@@ -305,7 +309,7 @@ impl Group {
         }
     }
 
-    /// Rolls back the transaction that has not ended, and commits the ones before it.
+    /// Rolls back the transaction that has not ended, and commits the earlier ones of the group.
     async fn roll_back(mut self) {
         if mem::take(&mut self.has_savepoint)
             && let Err(error) = self.run(ROLL_BACK_TO).await
@@ -340,14 +344,15 @@ impl Group {
         }
     }
 
-    /// Gives the connection, on which no transaction is open any more, to the next waiter or back
-    /// to the pool.
+    /// Passes the connection, which has no open transaction any more, to the next waiting caller or
+    /// back to the pool.
     fn release(mut self) {
         (self.is_open, self.ended_since) = (false, None);
         drop(self.hand_over());
     }
 
-    /// Gives the group to the next waiter. Returns it if there is none that can join it.
+    /// Passes the group to the next waiting caller. Returns the group if no waiting caller can join
+    /// it.
     fn hand_over(self) -> Option<Self> {
         let queue = Arc::clone(&self.queue);
         let mut group = self;

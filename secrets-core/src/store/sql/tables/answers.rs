@@ -10,7 +10,8 @@ use crate::model::lock::lock;
 /// lock on PostgreSQL, which ends with a response.
 const STALLED_AFTER: Duration = Duration::from_secs(3);
 
-/// Calls through one pool: waits for a connection, and SQL statements.
+/// Calls through one connection pool (waits for a connection, and SQL statements), recorded to
+/// detect that the database does not respond.
 #[derive(Debug, Default)]
 pub(super) struct Answers(Mutex<State>);
 

@@ -32,8 +32,8 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
 
-/// End of a query for those of the listed teams that have audit entries that are not in an audit
-/// chain. Like [`UNSEALED_TEAMS`], it takes one step along the index per team.
+/// End of a query that returns the listed teams with audit entries that are not in an audit chain.
+/// Like [`UNSEALED_TEAMS`], it takes one step along the index per team.
 const FIRST_UNSEALED: &str = ") AS v WHERE (
     SELECT a.id FROM audit_log a WHERE a.position IS NULL AND a.team_id = v.column1
     ORDER BY a.team_id, a.created_at, a.id LIMIT 1) IS NOT NULL";
@@ -42,15 +42,16 @@ const FIRST_UNSEALED: &str = ") AS v WHERE (
 /// appends the limit.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
-/// Statement that inserts the heads of new audit chains; see `write_heads`.
+/// Statement, in two parts, that inserts the heads (start and end) of new audit chains. The method
+/// `write_heads` adds the values between the parts.
 const START_CHAINS: (&str, &str) = (
     "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash)
      SELECT column1, column2, column3, column4, column5, column6 FROM (",
     ") AS v WHERE column7 = 0 ON CONFLICT DO NOTHING",
 );
 
-/// Statement that updates the heads of audit chains that have the expected position; see
-/// `write_heads`.
+/// Statement, in two parts, that updates the heads (start and end) of audit chains whose stored
+/// start and last position are the expected ones; see `write_heads`.
 const MOVE_HEADS: (&str, &str) = (
     "UPDATE audit_heads SET position = v.column1, hash = v.column2, mac = v.column3 FROM (",
     ") AS v WHERE team_id = v.column4 AND base = v.column5 AND base_hash = v.column6

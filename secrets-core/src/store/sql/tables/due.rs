@@ -4,7 +4,7 @@ use super::{Row, Statement};
 use crate::model::Time;
 use crate::store::{DueRotation, StoreResult};
 
-/// Common first part of the queries [`WORK`] and [`WORK_AFTER`].
+/// First part of the queries for rotations whose work is due, [`WORK`] and [`WORK_AFTER`].
 macro_rules! due {
     () => {
         "SELECT r.id, r.work_at, p.team_id FROM rotations r

@@ -199,9 +199,9 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 }
 
-/// Decodes the size of an environment's secrets. The stored size can be too small, or even
-/// negative, because earlier versions of the program, which may use the same database, do not
-/// update it.
+/// Decodes the size of an environment's secrets in bytes; a negative size becomes 0. The stored
+/// size can be too small, or even negative, because earlier versions of the program, which may use
+/// the same database, do not update it.
 pub(super) fn size(row: &Row<'_>, column: &'static str) -> StoreResult<u64> {
     Ok(row.get::<i64>(column)?.max(0).unsigned_abs())
 }

@@ -286,8 +286,8 @@ impl Session<Transaction> {
         Ok(limit.apply(done).await?.rows_affected())
     }
 
-    /// Runs an SQL statement that writes at most $2 rows of the object $1, until none are left. So
-    /// each statement ends well within its timeout, however many rows there are.
+    /// Repeats an SQL statement that writes at most $2 rows of the object $1, until no rows are
+    /// left. Each statement thus ends well within its timeout, however many rows there are.
     async fn write_in_batches(
         &mut self,
         text: &'static str,

@@ -30,8 +30,8 @@ pub(in super::super) struct Pooled {
     /// Connection; absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
-    /// Turn of the transaction, held until the connection is returned to the pool, so that the next
-    /// transaction finds a free connection.
+    /// Permit of the transaction to use the connection, held until the connection is returned to
+    /// the pool, so that the next transaction finds a free connection.
     turn: Option<Turn>,
     /// Commit that was started on this connection and has not ended.
     commit: Option<RunningCommit>,
@@ -73,7 +73,7 @@ pub(in super::super) struct Waits {
 /// A session that only reads. It acquires a connection for its first SQL statement.
 pub(super) struct Reader {
     pools: Arc<Pools>,
-    /// Function that returns the pool of the connection.
+    /// Function that selects the pool from which the connection is acquired.
     pool: fn(&Pools) -> (&Pool<Db>, &Waits),
     timeout: Duration,
     pooled: Option<Pooled>,
@@ -83,7 +83,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Creates a session on a connection of this pool. Its SQL statements have this timeout.
+    /// Creates a session without a connection. The function `pool` selects the connection pool;
+    /// `timeout` is the timeout of each SQL statement.
     pub(super) fn new(
         pools: Arc<Pools>,
         pool: fn(&Pools) -> (&Pool<Db>, &Waits),
@@ -92,14 +93,15 @@ impl Reader {
         Self { pools, pool, timeout, pooled: None, is_cached: false, view: None }
     }
 
-    /// Returns the session with the cache of its pools.
+    /// Lets the session read from the cache of its pools.
     pub(super) fn cached(self) -> Self {
         Self { is_cached: true, ..self }
     }
 }
 
 impl Waits {
-    /// Acquires a connection of a pool, and records the wait. Returns the duration of the wait, too.
+    /// Acquires a connection of a pool, and adds the wait to the statistics. Returns the connection
+    /// and the duration of the wait.
     async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<(PoolConnection<Db>, Duration)> {
         let (began, call) = (Instant::now(), self.answers.begin());
         let acquired = pool.acquire().await;
@@ -133,8 +135,8 @@ impl Pooled {
         Ok(Self { connection: Some(connection), limit, turn: None, commit: None })
     }
 
-    /// Acquires a connection like [`acquire`](Self::acquire), and holds the turn as long as the
-    /// connection is in use.
+    /// Acquires a connection like [`acquire`](Self::acquire), and keeps the permit `turn` until the
+    /// connection is returned to the pool.
     pub(in super::super) async fn acquire_in_turn(
         pool: (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -152,8 +154,8 @@ impl Pooled {
         (connection, &mut self.limit)
     }
 
-    /// Begins a transaction of the database with this SQL statement. The cache then learns of its
-    /// changes.
+    /// Begins a transaction of the database with this SQL statement. The cache then discards the
+    /// changes of an earlier transaction that was rolled back.
     pub(in super::super) async fn begin(
         &mut self,
         statement: &'static str,

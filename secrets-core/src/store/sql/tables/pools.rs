@@ -8,10 +8,12 @@ use super::super::super::cache::Cache;
 use super::pooled::Waits;
 use super::{Db, Follower, WriteQueue};
 
-/// Connection pools of a store: for reads, for writes, and reserved for health checks.
+/// Connection pools of a store: for reads, for queries of the audit log, for writes, and for health
+/// checks.
 pub(in super::super) struct Pools {
     pub(in super::super) readers: Pool<Db>,
-    /// Connection for [`Store::read_audit_log`](crate::store::Store::read_audit_log).
+    /// Connections for queries of the audit log
+    /// ([`Store::read_audit_log`](crate::store::Store::read_audit_log)).
     pub(in super::super) audit: Pool<Db>,
     pub(in super::super) writers: Pool<Db>,
     /// Queue of the transactions that wait for a connection of the pool for writes.
@@ -20,11 +22,12 @@ pub(in super::super) struct Pools {
     /// queries of the [`Follower`], of which one runs at a time. They must not wait for the
     /// statements of requests.
     pub(in super::super) reserved: Pool<Db>,
-    /// Statistics of the waits for connections of these pools, in the same order.
+    /// Statistics of the waits for connections: for reads, for queries of the audit log, for
+    /// writes, and for health checks, in this order.
     waits: [Waits; 4],
     /// Cache of records that readers have loaded through these pools; `None` if nothing is cached.
     pub(in super::super) cache: Option<Arc<Cache>>,
-    /// Source of the changes that other processes have made to cached records.
+    /// Source of the committed changes of cached records.
     pub(in super::super) follower: Follower,
 }
 
@@ -43,7 +46,8 @@ impl Pools {
         Self { readers, audit, writers, queue, reserved, waits, cache, follower }
     }
 
-    /// Returns the pools with a cache for what readers load, and with the source of its changes.
+    /// Sets the cache of the records that readers load, and the source of the changes of these
+    /// records.
     pub(in super::super) fn cached(self, cache: Option<Arc<Cache>>, follower: Follower) -> Self {
         Self { cache, follower, ..self }
     }

@@ -215,8 +215,8 @@ impl ProjectWrites for Session<Transaction> {
 }
 
 /// SQL statements that delete the rows of project $1, in this order. Each deletes at most $2 rows
-/// of one kind. The rows that reference a row are deleted before it, so that no statement deletes
-/// more rows by a cascade than a rotation or a token can have.
+/// of one kind. Rows that refer to another row are deleted before that row, so that the foreign
+/// keys delete only a few more rows with it, such as the reserved secret keys of a rotation.
 const PURGE_BATCHES: [&str; 11] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v

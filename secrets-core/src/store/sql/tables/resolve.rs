@@ -24,10 +24,10 @@ const _: () =
     assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
 /// SQL statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
-/// case-folded and exact. The inheritance chain is cut off after [`ResolvedEnvironment::MAX_LINKS`]
-/// environments, so that a cycle ends. `CROSS JOIN` makes SQLite keep this join order. A `COUNT`
-/// checks whether an environment is in scope, because PostgreSQL would turn `EXISTS` into a full
-/// scan.
+/// case-folded and exact. The inheritance chain is cut off after 17 environments
+/// ([`ResolvedEnvironment::MAX_LINKS`]), so that a cycle ends. `CROSS JOIN` makes SQLite keep this
+/// join order. A `COUNT` checks whether an environment is in scope, because PostgreSQL would turn
+/// `EXISTS` into a full scan.
 macro_rules! resolve {
     ($secrets:expr) => {
         concat!(

@@ -8,9 +8,7 @@ use super::{
     end_savepoint, environments, failed, projects, rotation_writes,
 };
 use crate::crypto::{ProjectKeyRecord, Sealed};
-use crate::model::rotations::{
-    ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot,
-};
+use crate::model::rotations::{ConnectionMethod, PermissionLevel, RotationStatus, Slot};
 use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
@@ -314,7 +312,7 @@ fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
 fn settings(row: &Row<'_>) -> StoreResult<RotationSettings> {
     Ok(RotationSettings {
         name: row.name("name")?,
-        integration: row.one_of("integration", Integration::from_name)?,
+        integration: row.name("integration")?,
         method: row.one_of("method", ConnectionMethod::from_name)?,
         level: row.one_of("level", PermissionLevel::from_name)?,
         connection: row.get("connection").map(Sealed::from_bytes)?,

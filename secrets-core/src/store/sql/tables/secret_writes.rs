@@ -6,9 +6,9 @@ use super::Db;
 use crate::crypto::Sealed;
 use crate::store::SecretRecord;
 
-/// Statement that copies the current versions of secrets to the table of previous versions. This
-/// and the next two need the new versions as a table `next`, and change only secrets that have the
-/// version before.
+/// Statement that copies the current versions of secrets to the table of previous versions. Like
+/// [`RESIZE`] and [`REPLACE`], it needs the new versions as a table `next`, and applies only to
+/// secrets whose stored version is one lower than the new version.
 pub(in super::super) const RETAIN: &str = "
     INSERT INTO secret_versions
         (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at,
@@ -65,7 +65,7 @@ pub(in super::super) fn push_next(statement: &mut QueryBuilder<Db>, secrets: &[S
     statement.push(")");
 }
 
-/// Returns the size of a secret. A size of more than 8 EiB cannot occur.
+/// Returns the size of a secret in bytes. A size of more than 8 EiB cannot occur.
 pub(in super::super) fn size(secret: &SecretRecord) -> i64 {
     i64::try_from(secret.size()).unwrap_or(i64::MAX)
 }

@@ -32,7 +32,8 @@ const DELETE_IN_BATCHES: [&str; 2] = [
           WHERE p.team_id = $1 LIMIT $2)",
 ];
 
-/// Maximum number of rows that a statement of [`DELETE_IN_BATCHES`] deletes itself.
+/// Maximum number of rows that a statement of [`DELETE_IN_BATCHES`] deletes, not counting the rows
+/// that foreign keys delete with them.
 const MAX_DELETED: u32 = 50;
 
 #[async_trait]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Results of all changes of a set, with the number of changes for each kind of result.
+/// Results of all changes in a change set, with the number of changes for each kind of result.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// True if the changes were only checked, and nothing was written.
@@ -34,18 +34,18 @@ pub(crate) struct Answer {
 pub(crate) struct AnsweredChange {
     /// Environment name.
     pub(crate) environment: String,
-    /// Secret key.
+    /// Key of the secret.
     pub(crate) key: String,
-    /// Kind of result.
+    /// Effect of the change on the secret.
     pub(crate) result: ChangeResult,
     /// Version of the environment's own secret before the change; 0 if there was none.
     pub(crate) previous_version: u32,
-    /// Version after the change; absent for a deleted secret.
+    /// Version of the secret after the change; absent for a deleted secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<u32>,
 }
 
-/// Kind of result of a change.
+/// Effect of a change on a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ChangeResult {
@@ -88,7 +88,7 @@ impl Answer {
         extracted
     }
 
-    /// Returns the counter for a kind of result.
+    /// Returns the field that counts the changes with this result.
     fn number(&mut self, result: ChangeResult) -> &mut usize {
         match result {
             ChangeResult::Created => &mut self.created,

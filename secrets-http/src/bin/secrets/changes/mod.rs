@@ -20,7 +20,7 @@ use crate::service::{Request, Service};
 pub(crate) struct Change {
     /// Name or ID of the environment.
     pub(crate) environment: String,
-    /// Secret key.
+    /// Key of the secret.
     pub(crate) key: String,
     /// Action to apply to the secret, with its arguments.
     #[serde(flatten)]

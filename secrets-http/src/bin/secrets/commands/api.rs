@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::service::Request;
 
-/// Options of `api`.
+/// Options of the command `secrets api`.
 #[derive(Debug, Args)]
 pub(crate) struct Api {
     /// HTTP method, such as GET.
@@ -23,7 +23,7 @@ pub(crate) struct Api {
     /// Field of the JSON body; a value that is valid JSON is sent as such, others as text.
     #[arg(short, long = "field", value_name = "KEY=VALUE", value_parser = field, conflicts_with = "input")]
     fields: Vec<(String, Value)>,
-    /// File with the body; `-` is standard input.
+    /// File with the request body; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// Media type of the body in --input.

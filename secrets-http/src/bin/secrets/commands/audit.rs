@@ -38,7 +38,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("ENVIRONMENT", "environment_name"),
 ];
 
-/// Options of `audit`.
+/// Options of the command `secrets audit`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Only the options limit the entries; the project and environment of the settings do not. With -o json, the entries are \
@@ -51,7 +51,7 @@ pub(crate) struct Audit {
     /// Maximum number of entries.
     #[arg(short = 'n', long, default_value_t = 50)]
     limit: usize,
-    /// Oldest entries first.
+    /// Print the oldest entries first.
     #[arg(long)]
     reverse: bool,
     /// Format of the entries, instead of the format of -o.
@@ -62,7 +62,7 @@ pub(crate) struct Audit {
     follow: bool,
 }
 
-/// Filters, named like the query parameters.
+/// Filters for audit entries, named like the query parameters of the REST API.
 #[derive(Debug, Args)]
 struct Filter {
     /// Action, such as `secret.read` or `secret.*`; may be repeated.
@@ -71,7 +71,7 @@ struct Filter {
     /// ID of the user or token that acted.
     #[arg(long, value_name = "ID")]
     actor_id: Option<String>,
-    /// Type of actor.
+    /// Type of the caller that acted.
     #[arg(long, value_parser = ["user", "service_token", "system", "anonymous"])]
     actor_type: Option<String>,
     /// Project ID.
@@ -89,10 +89,10 @@ struct Filter {
     /// Key of the secret.
     #[arg(long)]
     key: Option<String>,
-    /// Outcome.
+    /// Outcome of the operation.
     #[arg(long, value_parser = ["success", "denied", "failure"])]
     outcome: Option<String>,
-    /// Address of the client.
+    /// IP address of the client.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
     /// Start of the time range, such as 2027-01-31T00:00:00Z [default: 30 days ago].
@@ -103,7 +103,7 @@ struct Filter {
     to: Option<String>,
 }
 
-/// Format of the entries.
+/// Format of the printed audit entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// One JSON object per line.

@@ -27,7 +27,7 @@ const COLUMNS: [Column; 5] = [
     Column::time("EXPIRES", "expires_at"),
 ];
 
-/// Options of `bundle`.
+/// Options of the command `secrets bundle`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Bundle {
@@ -57,7 +57,7 @@ struct Make {
     /// Public key of a recipient (scbp_…); may be repeated.
     #[arg(long, value_name = "KEY")]
     public_key: Vec<String>,
-    /// File with a passphrase, on one line.
+    /// File with a passphrase that opens the bundle, on one line.
     #[arg(long, value_name = "PATH")]
     passphrase_file: Option<PathBuf>,
     /// New file for a new key that opens the bundle.

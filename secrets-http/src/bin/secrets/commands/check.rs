@@ -11,10 +11,10 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::secret_list;
 
-/// Options of `check`.
+/// Options of the command `secrets check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Key that must exist. Without keys and --require, the keys that the project file requires.
+    /// Key that must exist [default without --require: the keys that the project file requires].
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
     /// Dotenv file whose keys must exist, such as `.env.example`; may be repeated.

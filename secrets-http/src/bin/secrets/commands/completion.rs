@@ -19,7 +19,7 @@ const PROGRAM: &str = "secrets";
 /// candidates.
 const VARIABLE: &str = "_SECRETS_COMPLETE";
 
-/// Options of `completion`.
+/// Options of the command `secrets completion`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Bash: source <(secrets completion bash), in ~/.bashrc\n\

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::patterns::Patterns;
 
-/// Options of `copy`.
+/// Options of the command `secrets copy`.
 #[derive(Debug, Args)]
 pub(crate) struct Copy {
     /// Environment to copy from [default: the environment of the settings].

@@ -16,7 +16,7 @@ use crate::output::printable;
 use crate::secret_list;
 use crate::service::Service;
 
-/// Options of `diff`.
+/// Options of the command `secrets diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// Environment, or file. An argument with a dot or a slash is a file, `-` is standard input.

@@ -13,7 +13,7 @@ use crate::service::Service;
 /// Maximum number of times that the editor is opened in one session.
 const MAX_ROUNDS: usize = 20;
 
-/// Options of `edit`.
+/// Options of the command `secrets edit`.
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
     /// Apply the changes without asking.

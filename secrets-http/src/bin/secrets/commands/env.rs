@@ -24,7 +24,7 @@ const ENVIRONMENTS: Kind = Kind {
     ],
 };
 
-/// Options of `env`.
+/// Options of the command `secrets env`.
 #[derive(Debug, Args)]
 pub(crate) struct Env {
     #[command(subcommand)]
@@ -42,13 +42,13 @@ enum Action {
         /// Environment: its name or ID.
         name: String,
     },
-    /// Change the name, the parent or the description.
+    /// Change the name, the parent or the description of an environment.
     Update(Update),
-    /// Change the name.
+    /// Change the name of an environment.
     Rename {
         /// Environment: its name or ID.
         name: String,
-        /// New name.
+        /// New name of the environment.
         new_name: String,
     },
     /// Delete an environment and its secrets.
@@ -63,12 +63,12 @@ enum Action {
 
 #[derive(Debug, Args, Serialize)]
 struct Create {
-    /// Name, unique in the project.
+    /// Name of the new environment, unique in the project.
     name: String,
     /// Environment to inherit secrets from.
     #[arg(long, value_name = "ENVIRONMENT")]
     inherits_from: Option<String>,
-    /// Description.
+    /// Description of the environment.
     #[arg(long)]
     description: Option<String>,
 }
@@ -80,16 +80,16 @@ struct Create {
 struct Update {
     /// Environment: its name or ID.
     name: String,
-    /// New name.
+    /// New name of the environment.
     #[arg(long, value_name = "NAME")]
     new_name: Option<String>,
     /// Environment to inherit secrets from.
     #[arg(long, value_name = "ENVIRONMENT")]
     inherits_from: Option<String>,
-    /// Inherit from no environment.
+    /// Inherit secrets from no environment.
     #[arg(long, conflicts_with = "inherits_from")]
     inherits_nothing: bool,
-    /// New description.
+    /// New description of the environment.
     #[arg(long)]
     description: Option<String>,
 }

@@ -17,7 +17,7 @@ use crate::output::NewFile;
 use crate::patterns::Patterns;
 use crate::secret_list;
 
-/// Options of `export`.
+/// Options of the command `secrets export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// File format; `shell` is for bash, dash, zsh, ksh and fish [default: dotenv].
@@ -29,7 +29,7 @@ pub(crate) struct Export {
     /// Replace the file of --out if the file exists.
     #[arg(long, requires = "out")]
     force: bool,
-    /// Name of the Kubernetes Secret [default: the environment].
+    /// Name of the Kubernetes Secret [default: made from the name of the environment].
     #[arg(long)]
     name: Option<String>,
     /// Export only keys that a pattern matches, such as `DB_*`; may be repeated.
@@ -115,9 +115,9 @@ fn object_name(place: &Place) -> String {
     }
 }
 
-/// Prints workflow commands that make GitHub Actions mask each line of each value in its log. They
-/// go to standard error, which the runner also reads, so that standard output contains only the
-/// secrets.
+/// Prints workflow commands that make GitHub Actions mask each line of each value in its log. The
+/// commands go to standard error, which GitHub Actions also reads, so that standard output contains
+/// only the secrets.
 fn mask(secrets: &[(SecretKey, Plaintext)]) {
     let lines = secrets.iter().flat_map(|(_, value)| value.reveal().lines());
     for line in lines.filter(|line| !line.trim().is_empty()) {

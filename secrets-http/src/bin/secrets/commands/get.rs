@@ -17,10 +17,10 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 use crate::service::{Request, Service};
 
-/// Options of `get`.
+/// Options of the command `secrets get`.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// Secret key; several keys print one document in the format of --format.
+    /// Key of the secret; several keys print one document in the format of --format.
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
     /// Format for several keys [default: dotenv].

@@ -22,10 +22,10 @@ const VALUE: Column = Column::new("VALUE", "value");
 /// Maximum number of versions in one response of the service.
 const PAGE_SIZE: usize = 100;
 
-/// Options of `history`.
+/// Options of the command `secrets history`.
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// Secret key.
+    /// Key of the secret.
     key: String,
     /// Print the values too.
     #[arg(long)]

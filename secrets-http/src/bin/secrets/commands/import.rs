@@ -12,7 +12,7 @@ use crate::import::{self, Entry, Found, ReadOptions, Source};
 use crate::invocation::{Invocation, Place};
 use crate::patterns::Patterns;
 
-/// Options of `import`.
+/// Options of the command `secrets import`.
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -31,7 +31,7 @@ pub(crate) struct Import {
     /// Text to add before each key.
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
-    /// Import only names in the file that a pattern matches; may be repeated.
+    /// Import only secrets whose name in the file matches a pattern; may be repeated.
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
     /// TOML file with new keys: lines such as `"user name" = "DB_USER"`.
@@ -40,7 +40,7 @@ pub(crate) struct Import {
     /// Write nothing, and exit with 1 if the import would change anything.
     #[arg(long)]
     expect_same: bool,
-    /// Convert numbers and booleans of Vault to text.
+    /// Convert numbers and booleans in the output of Vault to text.
     #[arg(long)]
     stringify: bool,
     /// Also import inherited secrets, if the file is an export with metadata.
@@ -100,8 +100,8 @@ impl Import {
         Ok(entries)
     }
 
-    /// Returns the changes that would have an effect according to the plan. Each change expects the
-    /// version that the secret has in the plan.
+    /// Returns the changes that would have an effect according to `plan`, the results of a dry run.
+    /// Each change expects the version that the secret had in the dry run.
     fn effective(&self, changes: Vec<Change>, plan: &Answer) -> Vec<Change> {
         let planned = changes.into_iter().zip(&plan.changes);
         planned
@@ -121,8 +121,8 @@ impl Import {
         }
     }
 
-    /// Removes from the plan the existing secrets whose values are kept because `--overwrite` is
-    /// missing, and prints their keys.
+    /// Removes from `plan`, the results of a dry run, the existing secrets whose values are kept
+    /// because `--overwrite` is missing, and prints their keys.
     fn leave_out_kept(&self, cx: &Invocation, plan: &mut Answer) {
         let kept = plan
             .extract(|planned| planned.result != ChangeResult::Same && !self.is_effective(planned));

@@ -20,7 +20,8 @@ const GIT_IGNORE: &str = ".gitignore";
 /// First line of a new project file.
 const HEADER: &str = "# Names only, never values. Commit this file.\n";
 
-/// Options of `init`. The global options name the server, the project and the environment.
+/// Options of the command `secrets init`. The global options name the server, the project and the
+/// environment.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// Change an existing project file; its other settings and its comments remain.

@@ -39,7 +39,7 @@ const TEAM: Kind = Kind {
     columns: &[Column::new("SLUG", "slug"), Column::new("NAME", "name"), Column::new("ID", "id")],
 };
 
-/// Options of `invite`.
+/// Options of the command `secrets invite`.
 #[derive(Debug, Args)]
 pub(crate) struct Invite {
     #[command(subcommand)]
@@ -50,7 +50,7 @@ pub(crate) struct Invite {
 enum Action {
     /// Invite a person by email; the link is shown if the service sends no email.
     Create {
-        /// Email address.
+        /// Email address of the person.
         email: String,
         /// Role in the team.
         #[arg(long, value_enum, default_value_t = Role::Member)]
@@ -62,7 +62,7 @@ enum Action {
     List(TeamOption),
     /// List the invitations to yourself.
     Mine,
-    /// Send the email again, with a new link.
+    /// Send the email of an invitation again, with a new link.
     Resend {
         /// Invitation: the email address or ID.
         invitation: String,

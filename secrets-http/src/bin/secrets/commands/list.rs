@@ -21,7 +21,7 @@ const COLUMNS: [Column; 6] = [
     Column::new("DESCRIPTION", "description"),
 ];
 
-/// Options of `list`.
+/// Options of the command `secrets list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Pattern of keys, such as `DB_*` [default: all keys].

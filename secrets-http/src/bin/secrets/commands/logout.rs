@@ -16,7 +16,7 @@ use crate::settings::Server;
 /// Prefix of the credential of a command-line session.
 const SESSION_PREFIX: &str = "cli_";
 
-/// Options of `logout`.
+/// Options of the command `secrets logout`.
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
     /// Sign out of all servers.

@@ -6,10 +6,10 @@ use crate::browser;
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
 
-/// Options of `open`.
+/// Options of the command `secrets open`.
 #[derive(Debug, Args)]
 pub(crate) struct Open {
-    /// Print the address, and open no browser.
+    /// Print the address of the page, and open no browser.
     #[arg(long)]
     print: bool,
 }

@@ -24,7 +24,7 @@ const PROJECTS: Kind = Kind {
     ],
 };
 
-/// Options of `project`.
+/// Options of the command `secrets project`.
 #[derive(Debug, Args)]
 pub(crate) struct Project {
     #[command(subcommand)]
@@ -42,7 +42,7 @@ enum Action {
         /// Project: its slug or ID [default: the project of the settings].
         project: Option<String>,
     },
-    /// Change the name or the description.
+    /// Change the name or the description of a project.
     Update(Update),
     /// Delete a project; it can be restored for 30 days.
     Delete {
@@ -61,12 +61,12 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Create {
-    /// Name.
+    /// Name of the new project.
     name: String,
-    /// Slug [default: made from the name].
+    /// Slug of the project [default: made from the name].
     #[arg(long)]
     slug: Option<String>,
-    /// Description.
+    /// Description of the project.
     #[arg(long)]
     description: Option<String>,
     #[command(flatten)]
@@ -88,11 +88,11 @@ struct Update {
     /// Project: its slug or ID.
     #[serde(skip)]
     project: String,
-    /// New name.
+    /// New name of the project.
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// New description.
+    /// New description of the project.
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
 
-/// Options of `rollback`.
+/// Options of the command `secrets rollback`.
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
-    /// Secret key.
+    /// Key of the secret.
     key: String,
     /// Version to restore.
     #[arg(long, value_name = "N")]

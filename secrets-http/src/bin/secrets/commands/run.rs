@@ -11,7 +11,7 @@ use crate::offline;
 use crate::run::SupervisionOptions;
 use crate::run::{self, EnvironmentOptions, Program};
 
-/// Options of `run`.
+/// Options of the command `secrets run`.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::settings;
 /// Value of the option `--history` if no range of commits is given.
 const EVERYTHING: &str = "";
 
-/// Options of `scan`.
+/// Options of the command `secrets scan`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options of the command line")]
 #[command(args_conflicts_with_subcommands = true, after_help = NOTES)]
@@ -68,7 +68,7 @@ skipped. Exit codes: 0 nothing found; 1 credentials found; 66 nothing was scanne
 
 #[derive(Debug, Subcommand)]
 enum ScanCommand {
-    /// Scan before each commit, by a Git hook.
+    /// Install or remove a Git hook that scans before each commit.
     Hook(Hook),
 }
 

@@ -19,7 +19,7 @@ const MAX_GENERATED_LENGTH: i64 = 4_096;
 /// Characters of which a generated value consists. None of them needs quoting in a shell.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Options of `set`.
+/// Options of the command `secrets set`.
 #[derive(Debug, Args)]
 pub(crate) struct Set {
     /// Key, or key and value. Without a value, the value is asked for, or read from standard input
@@ -36,7 +36,7 @@ pub(crate) struct Set {
         value_parser = clap::value_parser!(u16).range(8..=MAX_GENERATED_LENGTH),
     )]
     generate: Option<u16>,
-    /// Description, at most 500 characters.
+    /// Description of the secret, at most 500 characters.
     #[arg(long, value_name = "TEXT", conflicts_with = "hide")]
     description: Option<String>,
     /// Change the secret only if it has this version; 0 if the secret must not exist.

@@ -21,7 +21,7 @@ const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Text that stands for a missing value.
 const NOT_SET: &str = "-";
 
-/// Options of `status`.
+/// Options of the command `secrets status`.
 #[derive(Debug, Args)]
 pub(crate) struct Status {}
 

@@ -41,7 +41,7 @@ pub(crate) struct TeamOption {
     team: Option<String>,
 }
 
-/// Options of `team`.
+/// Options of the command `secrets team`.
 #[derive(Debug, Args)]
 pub(crate) struct Team {
     #[command(subcommand)]
@@ -56,13 +56,13 @@ enum Action {
     Create(Create),
     /// Show a team; with -o json also its members.
     Show(TeamOption),
-    /// Show what a team uses, and its limits.
+    /// Show the resource usage of a team, and its limits.
     Usage(TeamOption),
 }
 
 #[derive(Debug, Args, Serialize)]
 struct Create {
-    /// Name.
+    /// Name of the new team.
     name: String,
 }
 

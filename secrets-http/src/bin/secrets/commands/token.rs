@@ -33,7 +33,7 @@ const TOKENS: Kind = Kind {
     ],
 };
 
-/// Options of `token`.
+/// Options of the command `secrets token`.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -60,18 +60,20 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Create {
-    /// Name.
+    /// Name of the new token.
     name: String,
     /// Allowed operations, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "read")]
     permissions: Vec<Permission>,
-    /// Projects of the token, separated by commas [default: the project of the settings].
+    /// Projects that the token can access, separated by commas [default: the project of the
+    /// settings].
     #[arg(long, value_delimiter = ',', value_name = "PROJECT")]
     projects: Vec<String>,
     /// Give access to all projects of the team, including later ones.
     #[arg(long, conflicts_with = "projects")]
     all_projects: bool,
-    /// Environments of the token, separated by commas [default: the environment of -e, or all].
+    /// Environments that the token can access, separated by commas [default: the environment of -e,
+    /// or all].
     #[arg(long, value_delimiter = ',', value_name = "ENVIRONMENT")]
     environments: Vec<String>,
     /// Lifetime in days [default: unlimited].

@@ -7,10 +7,10 @@ use crate::comparison::{Cell, Comparison, State};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 
-/// Options of `unset`.
+/// Options of the command `secrets unset`.
 #[derive(Debug, Args)]
 pub(crate) struct Unset {
-    /// Secret key.
+    /// Key of the secret.
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
     /// Hide the keys, so that inherited values do not become effective.

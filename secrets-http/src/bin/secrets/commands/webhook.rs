@@ -44,7 +44,7 @@ const DELIVERIES: Kind = Kind {
     ],
 };
 
-/// Options of `webhook`.
+/// Options of the command `secrets webhook`.
 #[derive(Debug, Args)]
 pub(crate) struct Webhook {
     #[command(subcommand)]
@@ -65,11 +65,11 @@ enum Action {
         #[command(flatten)]
         webhook: NewWebhook,
     },
-    /// Send a test event.
+    /// Send a test event to a webhook.
     Test(One),
     /// List the deliveries of a webhook.
     Deliveries(One),
-    /// Send a delivery again.
+    /// Send a delivery of a webhook again.
     Redeliver {
         #[command(flatten)]
         webhook: One,
@@ -86,7 +86,7 @@ enum Action {
     },
 }
 
-/// Option that selects a webhook of a rotation.
+/// Arguments that select a webhook of a rotation.
 #[derive(Debug, Args)]
 struct One {
     /// Name of the rotation.
@@ -99,7 +99,7 @@ struct One {
 struct NewWebhook {
     /// Address that receives the events.
     url: String,
-    /// Events, separated by commas.
+    /// Events that are sent to the webhook, separated by commas.
     #[arg(
         long,
         value_delimiter = ',',
@@ -146,7 +146,8 @@ impl Webhook {
 }
 
 impl One {
-    /// Returns the resource for deliveries, and the ID of the webhook that the command line names.
+    /// Returns a client for requests about deliveries, and the ID of the webhook that the command
+    /// line names.
     async fn connect<'a>(
         &self,
         cx: &'a Invocation,
@@ -158,8 +159,8 @@ impl One {
         Ok((Resource::connect(cx, &DELIVERIES)?, id))
     }
 
-    /// Returns the path of the webhook with this ID below the environment, followed by the segments
-    /// `rest`.
+    /// Returns the path segments of the webhook with this ID, relative to the environment, followed
+    /// by the segments `rest`.
     fn path<'a>(&'a self, id: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
         let mut path = vec!["rotations", self.rotation.as_str(), "webhooks", id];
         path.extend(rest);

@@ -18,7 +18,7 @@ const FIELDS: [Column; 7] = [
     Column::new("ID", "id"),
 ];
 
-/// Options of `whoami`.
+/// Options of the command `secrets whoami`.
 #[derive(Debug, Args)]
 pub(crate) struct Whoami {}
 

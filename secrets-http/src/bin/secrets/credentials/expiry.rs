@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Time before the end of a session from which a warning is shown.
+/// Time before the end of a session during which a warning is shown.
 const WARNING_PERIOD: TimeDelta = TimeDelta::days(3);
 
 /// True if a session has not ended yet, but ends within the next three days.

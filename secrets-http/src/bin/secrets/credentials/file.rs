@@ -16,11 +16,12 @@ use crate::settings::Folders;
 const FILE_NAME: &str = "credentials.toml";
 const LOCK_NAME: &str = "credentials.lock";
 
-/// Maximum time to wait while another process is changing the file.
+/// Maximum time to wait while another process is changing the credential file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The file `credentials.toml`, readable by its owner only. Has one entry for each origin.
+/// The file `credentials.toml`, readable by its owner only. Has one entry for each origin (scheme,
+/// host and port) of a server.
 #[derive(Debug)]
 pub(crate) struct CredentialFile {
     folder: PathBuf,

@@ -122,8 +122,8 @@ mod lock {
     }
 }
 
-/// Substitute on systems without a Secret Service, where signing in to the desktop unlocks the
-/// keychain. Its check always succeeds.
+/// Substitute for the check that the keychain is unlocked, on systems without a Secret Service.
+/// Always succeeds, because signing in to the desktop unlocks the keychain.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 mod lock {
     pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {

@@ -56,7 +56,7 @@ pub(crate) struct CredentialMetadata {
 pub(crate) enum StoreKind {
     /// Keychain of the operating system.
     Keychain,
-    /// The file `credentials.toml` itself, readable by its owner only.
+    /// The file `credentials.toml`, readable by its owner only.
     File,
 }
 

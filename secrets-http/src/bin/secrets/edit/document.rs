@@ -25,11 +25,11 @@ const MAX_ASSIGNMENT: usize = 3 * Plaintext::LIMIT;
 /// Secret in the edited document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Secret key.
+    /// Key of the secret.
     pub(crate) key: SecretKey,
-    /// Value.
+    /// Value of the secret.
     pub(crate) value: Plaintext,
-    /// Description; empty if there is none.
+    /// Description of the secret; empty if there is none.
     pub(crate) description: String,
     /// Comment about a problem that is inserted above the secret, if there is a problem.
     pub(crate) mark: Option<String>,

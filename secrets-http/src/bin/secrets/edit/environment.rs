@@ -14,7 +14,7 @@ const HIDDEN: &str = "hidden";
 /// Secrets of an environment at a point in time.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// Project and environment.
+    /// Project and environment of the secrets.
     pub(crate) place: Place,
     /// Secrets that the environment holds itself.
     pub(crate) own: Vec<Secret>,

@@ -11,7 +11,8 @@ struct Secret {
     note: Option<String>,
 }
 
-/// Reads the list of secrets. A note becomes the description of a secret.
+/// Reads the secrets in the output of `bws secret list`. A note becomes the description of a
+/// secret.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let secrets: Vec<Secret> = json(text, "a list of objects with the texts `key` and `value`")?;
     let entry = |secret: Secret| Entry::text(secret.key, secret.value).described(secret.note);

@@ -2,7 +2,8 @@
 
 use super::{Entry, Found};
 
-/// Reads the columns `key`, `value` and `description`, in any order; other columns are skipped.
+/// Reads the columns `key`, `value` and `description` of a CSV file, in any order; other columns
+/// are skipped.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|_| "must have a header".to_owned())?.clone();

@@ -2,7 +2,7 @@
 
 use super::{Entry, Found};
 
-/// Reads lines as Docker does: everything after the first `=` is the value.
+/// Reads `KEY=value` lines as Docker does: everything after the first `=` is the value.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let mut found = Found::default();
     for (number, line) in (1..).zip(text.lines()) {

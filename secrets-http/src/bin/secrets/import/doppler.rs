@@ -7,7 +7,7 @@ use super::{Found, by_core};
 /// Names that Doppler adds to every download. They are not secrets of the user.
 const ADDED: [&str; 3] = ["DOPPLER_CONFIG", "DOPPLER_ENVIRONMENT", "DOPPLER_PROJECT"];
 
-/// Reads the JSON object, without the names that Doppler adds.
+/// Reads the JSON object that Doppler exports, without the names that Doppler adds.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let mut found = by_core(Form::Json, text)?;
     let is_added = |name: &str| ADDED.contains(&name);

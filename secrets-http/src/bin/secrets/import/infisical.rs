@@ -13,7 +13,8 @@ struct Secret {
     comment: Option<String>,
 }
 
-/// Reads the list of secrets. Personal overrides are skipped, because they apply to one user only.
+/// Reads the list of secrets in an export of Infisical. Personal overrides are skipped, because
+/// they apply to one user only.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let secrets: Vec<Secret> = json(text, "a list of objects with the texts `key` and `value`")?;
     let (personal, shared): (Vec<_>, Vec<_>) =

@@ -19,8 +19,8 @@ struct Secret {
     inherited_from: Option<String>,
 }
 
-/// Reads the list of secrets in the field `secrets` or `data`. Inherited secrets are skipped unless
-/// `options.flatten` is set.
+/// Reads the list of secrets in the field `secrets` or `data` of an export with metadata. Inherited
+/// secrets are skipped unless `options.flatten` is set.
 pub(super) fn read(text: &str, options: ReadOptions) -> Result<Found, String> {
     let shape = "an object with a list of secrets under `secrets` or `data`";
     let Document { secrets } = json(text, shape)?;

@@ -48,29 +48,29 @@ pub(crate) enum Source {
     Yaml,
     /// CSV with the columns `key`, `value` and optionally `description`.
     Csv,
-    /// File of `docker run --env-file`.
+    /// File for `docker run --env-file`.
     Docker,
     /// `export KEY=value` lines for a POSIX shell.
     Shell,
     /// Manifest of a Kubernetes Secret.
     #[value(name = "k8s")]
     Kubernetes,
-    /// `vault kv get -format=json PATH`.
+    /// Output of `vault kv get -format=json PATH`.
     Vault,
-    /// `doppler secrets download --no-file --format json`.
+    /// Output of `doppler secrets download --no-file --format json`.
     Doppler,
-    /// `infisical export --format json`.
+    /// Output of `infisical export --format json`.
     Infisical,
-    /// Export of a `KeyEnv` service, or of this one, with metadata.
+    /// Export with metadata of a `KeyEnv` service, or of this service.
     Keyenv,
-    /// `phase secrets export --format json`.
+    /// Output of `phase secrets export --format json`.
     Phase,
-    /// `bws secret list`.
+    /// Output of `bws secret list`.
     Bws,
-    /// `op item get ITEM --format json`.
+    /// Output of `op item get ITEM --format json`.
     #[value(name = "1password")]
     OnePassword,
-    /// `sops -d FILE`, as JSON, YAML or dotenv.
+    /// Output of `sops -d FILE`, as JSON, YAML or dotenv.
     Sops,
 }
 
@@ -95,11 +95,11 @@ pub(crate) struct Found {
 /// Secret in a file.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Name in the file. It need not be a valid secret key.
+    /// Name of the secret in the file. It need not be a valid secret key.
     pub(crate) name: String,
-    /// Value, or the rule that the value violates.
+    /// Value of the secret, or the rule that the value violates.
     pub(crate) value: Result<Plaintext, String>,
-    /// Description.
+    /// Description of the secret, if there is one.
     pub(crate) description: Option<String>,
 }
 

@@ -16,8 +16,8 @@ struct Field {
     value: Option<String>,
 }
 
-/// Reads the fields of the item; their labels, or else their IDs, become the names. Fields without
-/// a value are skipped.
+/// Reads the fields of a 1Password item; their labels, or else their IDs, become the names of the
+/// secrets. Fields without a value are skipped.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let Item { fields } = json(text, "one item with a list of `fields`")?;
     let mut found = Found::default();

@@ -2,8 +2,8 @@
 
 use super::{Entry, Found};
 
-/// Reads the assignments. Variables and commands in values are not expanded; a line with another
-/// command is an error.
+/// Reads assignments such as `export KEY=value`. Variables and commands in values are not expanded;
+/// a line with another command is an error.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let words = shlex::split(text).ok_or("a quote is never closed")?;
     let mut found = Found::default();

@@ -9,7 +9,7 @@ use super::{Found, Source, by_core, detect};
 /// Prefix of values that sops has encrypted.
 const ENCRYPTED: &str = "ENC[AES256_GCM,";
 
-/// Reads the decrypted file as JSON, YAML or dotenv.
+/// Reads a file that sops has decrypted, as JSON, YAML or dotenv.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     if text.contains(ENCRYPTED) {
         return Err("is encrypted; pipe the output of `sops -d FILE`".to_owned());

@@ -10,7 +10,8 @@ struct Document {
     data: Map<String, Value>,
 }
 
-/// Reads the secrets in `data.data` (KV engine version 2) or in `data` (version 1).
+/// Reads the secrets in the JSON output of Vault: in `data.data` (KV engine version 2) or in `data`
+/// (version 1).
 pub(super) fn read(text: &str, options: ReadOptions) -> Result<Found, String> {
     let Document { data } = json(text, "the JSON output of `vault kv get`")?;
     let inner = match (data.get("data"), data.get("metadata")) {

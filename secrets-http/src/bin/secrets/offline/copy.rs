@@ -21,8 +21,8 @@ const SIGNER_NAME: &str = "signer";
 /// the last bundle that was stored.
 #[derive(Debug)]
 pub(super) struct CopyFile {
-    /// Folder for all copies of one server. It contains the signer that the first bundle has
-    /// pinned, if the sign-in has pinned none.
+    /// Folder for all copies of one server. If the sign-in has not pinned a signer, the file
+    /// `signer` in this folder contains the public key of the first bundle's signer.
     server: PathBuf,
     folder: PathBuf,
     signer: Option<Signer>,

@@ -11,7 +11,7 @@ use secrets_core::model::SecretKey;
 
 use crate::failure::{Exit, Failure};
 
-/// Path and format of the file of `--mount`.
+/// Path and format of the file that the option `--mount` creates.
 #[derive(Debug, Clone)]
 pub(crate) struct MountPoint {
     path: PathBuf,

@@ -376,7 +376,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// Result of [`Supervisor::stop`].
+/// Result of ending the program ([`Supervisor::stop`]).
 #[derive(Default)]
 struct Ending {
     /// Exit code of the program.

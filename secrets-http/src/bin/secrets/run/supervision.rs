@@ -21,12 +21,12 @@ pub(crate) struct SupervisionOptions {
     /// `$XDG_RUNTIME_DIR`. Formats: dotenv (default), docker, shell, json, yaml, csv, k8s.
     #[arg(long, value_name = "PATH[:FORMAT]", value_parser = MountPoint::parse)]
     pub(crate) mount: Option<MountPoint>,
-    /// Signal, such as `TERM` or `INT`, to the process group of the command when its secrets have
-    /// changed: before a restart or, with `--mount`, after this program has rewritten the file,
-    /// without a restart [default: TERM, or HUP with `--mount`].
+    /// Signal, such as `TERM` or `INT`, to send to the process group of the command when its
+    /// secrets have changed. It ends the command before a restart or, with `--mount`, makes the
+    /// command read the rewritten file [default: TERM, or HUP with `--mount`].
     #[arg(long, value_name = "NAME", value_parser = signal, requires = "watch")]
     signal: Option<Signal>,
-    /// Time until remaining processes are killed before a restart.
+    /// Time that the command has to end before a restart; then its remaining processes are killed.
     #[arg(
         long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "watch"
     )]
@@ -47,8 +47,7 @@ pub(crate) struct SupervisionOptions {
     /// on.
     #[arg(long)]
     pub(super) mask: bool,
-    /// Time for which output that may be the start of a value is held back if no further output
-    /// follows.
+    /// Time to hold back output that may be the start of a value, if no further output follows.
     #[arg(
         long, value_name = "TIME", value_parser = duration, default_value = "50ms", requires = "mask"
     )]
@@ -59,7 +58,7 @@ pub(crate) struct SupervisionOptions {
     init: bool,
 }
 
-/// Reaction to the loss of read access.
+/// Reaction of `secrets run` if the credential loses read access to the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OnRevoked {
     /// Print a warning; the command continues.
@@ -76,7 +75,8 @@ impl SupervisionOptions {
     }
 
     /// Returns the signal that is sent to the program after the secrets have changed. It ends the
-    /// program before a restart, or makes the program read its file again.
+    /// program before a restart or, with `--mount`, makes the program read the file with the
+    /// secrets again.
     pub(super) fn change_signal(&self) -> Signal {
         let default = if self.mount.is_some() { Signal::SIGHUP } else { Signal::SIGTERM };
         self.signal.unwrap_or(default)

@@ -58,8 +58,8 @@ impl Terminal {
         self.set(&self.modes);
     }
 
-    /// Sets raw mode: each typed byte is passed on unchanged, because the pseudo-terminal
-    /// interprets it.
+    /// Sets raw mode: typed bytes, such as Ctrl-C, are passed on unchanged to the pseudo-terminal
+    /// of the program, which interprets them.
     pub(super) fn set_raw(&self) {
         let mut modes = self.modes.clone();
         cfmakeraw(&mut modes);

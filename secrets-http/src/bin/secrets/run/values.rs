@@ -12,7 +12,7 @@ use crate::service::{Request, Response, Service};
 /// Effective secrets of an environment (its own and the inherited ones), sorted by key.
 #[derive(Debug, Clone)]
 pub(crate) struct Values {
-    /// Keys and values.
+    /// Keys and values of the secrets.
     pub(crate) secrets: Vec<(SecretKey, Plaintext)>,
     /// ETag of the response with these secrets, if it has one.
     pub(crate) etag: Option<String>,
@@ -57,8 +57,8 @@ impl Values {
 }
 
 impl Secret {
-    /// Checks that the value can be the value of an environment variable. For example, it cannot
-    /// contain NUL.
+    /// Checks that the value of the secret can be stored in an environment variable: for example,
+    /// that it contains no NUL.
     fn checked(mut self) -> Result<(SecretKey, Plaintext), Failure> {
         let value = Plaintext::new(std::mem::take(&mut *self.value));
         let key = self.key;

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::invocation::Place;
 use crate::service::{Request, Service};
 
-/// Time after the last change from which a series of changes counts as complete.
+/// Time without a further change after which a series of changes counts as complete.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum time to wait for the end of a series of changes.
@@ -28,7 +28,7 @@ const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Maximum number of bytes of an event.
 const MAX_EVENT: usize = 64 * 1024;
 
-/// Message from the watch to the supervisor.
+/// Message from a [`Watch`] to the supervisor of the running program.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The secrets have new values.
@@ -48,8 +48,8 @@ pub(super) struct Watch {
     place: Place,
     /// ETag of the secrets that the running program has.
     etag: Option<String>,
-    /// Revision (a number that grows with every change of the environment) in the last event. The
-    /// secrets of the running program are at least as new as this revision.
+    /// Revision in the last event: a value that changes with every change of the environment's
+    /// secrets. The secrets of the running program are at least as new as this revision.
     revision: Option<String>,
     splay: Duration,
     messages: mpsc::Sender<Message>,

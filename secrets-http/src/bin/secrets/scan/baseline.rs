@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 /// Maximum number of bytes of a baseline or a rule file.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Version of the file format.
+/// Version of the format of baseline files.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -23,8 +23,8 @@ struct Baseline {
     findings: Vec<Accepted>,
 }
 
-/// Accepted finding. Only the fingerprint is used; the other fields are for people who read the
-/// file.
+/// Entry of a baseline: an accepted finding. Only the fingerprint is used; the other fields are for
+/// people who read the file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Accepted {
     path: String,
@@ -33,7 +33,7 @@ struct Accepted {
     fingerprint: String,
 }
 
-/// Reads the fingerprints of the accepted findings.
+/// Reads the fingerprints of the accepted findings from a baseline file.
 pub(crate) fn read(path: &Path) -> Result<BTreeSet<String>, Failure> {
     let text = text(path).map_err(|mut failure| {
         failure.message.push_str("; `secrets scan --update-baseline` creates it");

@@ -16,7 +16,8 @@ const KEPT: &str = "pre-commit.kept";
 /// Line that shows that a hook was installed by this program.
 const MARK: &str = "# Installed by `secrets scan hook install`.";
 
-/// Installs the hook and returns its path. An existing hook is kept, and runs after the scan.
+/// Installs the pre-commit hook of Git and returns its path. An existing hook is kept, and runs
+/// after the scan.
 pub(crate) fn install() -> Result<PathBuf, Failure> {
     let folder = git::hooks_folder()?;
     let (path, kept) = (folder.join(NAME), folder.join(KEPT));
@@ -32,8 +33,8 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Removes the hook, restores the user's earlier hook if there is one, and returns the path.
-/// Returns `None` if the hook was not installed by this program.
+/// Removes the pre-commit hook of Git, restores the user's earlier hook if there is one, and
+/// returns the path. Returns `None` if the hook was not installed by this program.
 pub(crate) fn uninstall() -> Result<Option<PathBuf>, Failure> {
     let folder = git::hooks_folder()?;
     let (path, kept) = (folder.join(NAME), folder.join(KEPT));

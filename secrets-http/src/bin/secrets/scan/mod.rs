@@ -38,7 +38,7 @@ pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
 pub(crate) enum Piece {
     /// Text to scan.
     Text(Text),
-    /// File that is not scanned.
+    /// File that is not scanned, with the reason.
     Skipped(Skip),
     /// Start of the next commit, to show progress.
     Commit,
@@ -47,11 +47,11 @@ pub(crate) enum Piece {
 /// Reason for not scanning a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// Binary file.
+    /// The file is binary.
     Binary,
-    /// Larger than the size limit.
+    /// The file is larger than the size limit.
     TooLarge,
-    /// Not readable.
+    /// The file cannot be read.
     Unreadable,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Text {
     pub(crate) commit: Option<String>,
     /// Ranges of the numbers of added lines, starting at 1. `None` if all lines are scanned.
     pub(crate) added: Option<Vec<RangeInclusive<u32>>>,
-    /// Content.
+    /// Content of the file or other text.
     pub(crate) content: Zeroizing<String>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Finding {
     pub(crate) rule_id: String,
     /// Description of the rule.
     pub(crate) description: String,
-    /// Severity.
+    /// Severity of the finding.
     pub(crate) severity: Severity,
     /// First and last characters of the credential. For a value that the service stores, only an
     /// ellipsis.
@@ -202,7 +202,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Counts a file that was not scanned for this reason.
+    /// Increments the number of files that were skipped for this reason.
     pub(crate) fn skip(&mut self, reason: Skip) {
         match reason {
             Skip::Binary => self.counts.binary += 1,
@@ -211,7 +211,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Scans a text, and adds the findings.
+    /// Scans a text, and adds the credentials that it contains to the findings.
     pub(crate) fn scan(&mut self, text: &Text) {
         self.counts.texts += 1;
         self.counts.bytes += text.content.len() as u64;

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use super::variables::without_token;
 
-/// Returns the name of the current branch. Returns `None` outside of a repository, on a detached
-/// head, or if Git is not installed.
+/// Returns the name of the Git branch that is checked out in a folder. Returns `None` outside of a
+/// repository, on a detached head, or if Git is not installed.
 pub(super) fn current(folder: &Path) -> Option<String> {
     let mut command = Command::new("git");
     without_token(&mut command);

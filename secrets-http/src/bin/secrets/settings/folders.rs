@@ -6,7 +6,7 @@ use etcetera::BaseStrategy as _;
 
 use crate::failure::Failure;
 
-/// Name of this program's folder in each base folder.
+/// Name of this program's folder in each base folder of the user, such as `~/.config`.
 const FOLDER: &str = "secrets";
 
 /// Folders for this program's own files. A folder is created when a file is written to it.
@@ -16,9 +16,9 @@ pub(crate) struct Folders {
     pub(crate) config: PathBuf,
     /// Folder for stored credentials.
     pub(crate) data: PathBuf,
-    /// Folder for offline copies.
+    /// Folder for offline copies: encrypted bundles of secrets, used if the service is unreachable.
     pub(crate) state: PathBuf,
-    /// Folder for cached names, which the shell completion offers.
+    /// Folder for the cached names, such as names of environments, that shell completion offers.
     pub(crate) cache: PathBuf,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub(crate) project_file: Option<ProjectFile>,
     /// Folder of the project file.
     pub(crate) project_folder: Option<PathBuf>,
-    /// Environment variables.
+    /// Environment variables of this process.
     pub(crate) variables: Variables,
     /// Folders for the program's own files.
     pub(crate) folders: Folders,
@@ -69,7 +69,7 @@ pub(crate) enum Source {
     ProjectFile(PathBuf, String),
     /// The user's settings file: its path, and the name of the setting in the file.
     UserFile(PathBuf, &'static str),
-    /// The only server with a stored credential.
+    /// Stored credentials: the value is the only server for which a credential is stored.
     OnlySession,
     /// Default value, because no other source has the setting.
     Default,

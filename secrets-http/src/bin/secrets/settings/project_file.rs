@@ -213,8 +213,8 @@ impl Found {
         })
     }
 
-    /// Returns a setting for the working directory, and its place in `file`: that of the longest
-    /// path in `paths` that contains the working directory.
+    /// Returns a setting for the working directory from the section `paths` of `file`, and the path
+    /// under which the setting was found. If several paths match, the longest takes precedence.
     fn by_path(
         &self,
         file: &ProjectFile,

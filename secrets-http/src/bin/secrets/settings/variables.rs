@@ -17,7 +17,8 @@ const SETTINGS: [&str; 6] = [
     "SECRETS_TOKEN_FILE",
 ];
 
-/// Names of the variables that contain a credential, or the path of a file with it.
+/// Names of the environment variables that contain a credential or the path of a file with a
+/// credential.
 pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Removes the variables with a credential from the environment of a program that this program
@@ -52,7 +53,8 @@ impl Variables {
         }
     }
 
-    /// Returns the name of the variable from which the token is read, or `None` if neither is set.
+    /// Returns the name of the environment variable from which the token is read: `SECRETS_TOKEN`
+    /// or `SECRETS_TOKEN_FILE`. Returns `None` if neither is set.
     pub(crate) fn token_source(self) -> Result<Option<&'static str>, Failure> {
         for name in TOKEN_VARIABLES {
             if self.get(name)?.is_some() {

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// Head of a request with a body of this many bytes.
+/// Returns the head of a request with a body of `length` bytes.
 fn head(path: &str, length: usize, header: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nhost: test\r\ncontent-length: {length}\r\n{header}\r\n")
 }
 
-/// Options under which a response that waits for the end of a body is distinguished from one that
-/// does not.
+/// Returns options with long timeouts for unread bodies, so that a test notices if a response waits
+/// for the end of a body.
 fn patient() -> AcceptOptions {
     let long = Duration::from_secs(20);
     AcceptOptions { discard: long, write_stall: long, ..short() }
@@ -68,8 +68,8 @@ async fn a_body_that_does_not_arrive_delays_the_response_only_for_a_limited_time
     assert_eq!(client.rest().await.0, "");
 }
 
-/// Checks that the client can read the response although it is still sending, and although it
-/// begins to read only later.
+/// Checks that a client can read the response after it has sent a large body, although the server
+/// responded before the end of the body.
 #[tokio::test]
 async fn a_large_body_that_is_not_read_does_not_destroy_the_response() {
     let server = Server::start(patient()).await;
@@ -120,8 +120,8 @@ async fn a_body_that_is_invalid_ends_the_connection() {
     assert!(closes(&answer), "{answer}");
 }
 
-/// Checks that a second request is answered after a small body that is not read, and not executed
-/// after a large one.
+/// Checks that a second request is answered if the unread body before it has at most 64 KiB, and is
+/// not executed if that body is larger.
 #[tokio::test]
 async fn a_pipelined_request_is_answered_only_if_the_body_before_it_was_received() {
     let server = Server::start(patient()).await;

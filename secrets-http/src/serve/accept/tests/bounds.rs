@@ -127,8 +127,8 @@ fn running_out_of_files_does_not_end_the_loop() {
     run_with_files("running_out_of_files_does_not_end_the_loop", "-n 40");
 }
 
-/// Checks that silent connections do not use up all connections. The soft limit of the child, 512
-/// files, is too low for the connections that are configured.
+/// Checks that silent connections do not use up all connections. The soft limit of the child
+/// process, 512 open files, is too low for the configured number of connections.
 #[test]
 fn silent_connections_leave_room_for_others() {
     if std::env::var_os(FEW_FILES).is_some() {

@@ -37,8 +37,9 @@ async fn a_connection_at_rest_is_closed_at_once() {
     assert_eq!(fresh.rest().await.0, "");
 }
 
-/// Checks that connections are served that the server had not accepted when it was stopped. The
-/// clients connect and send on the thread that they share with the server.
+/// Checks that a connection still gets a response if the server had not accepted it when it was
+/// stopped. The clients connect and send without awaiting, so that the server, on the same thread,
+/// cannot accept the connections before.
 #[tokio::test]
 async fn a_connection_that_was_not_accepted_yet_is_answered() {
     let server = Server::start(AcceptOptions { linger: Duration::from_secs(20), ..short() }).await;

@@ -2,13 +2,14 @@
 
 use super::*;
 
-/// Returns options whose only short timeout that can end a silent connection is that of a head.
+/// Returns options with a long idle timeout, so that only the timeout for the head of a request
+/// ends a silent connection soon.
 fn only_heads() -> AcceptOptions {
     AcceptOptions { idle: Duration::from_mins(1), ..short() }
 }
 
-/// Returns true if a connection was open for as long as `expected`, and not for as long as another
-/// timeout, which is a minute. The machine may be so busy that the end is noticed late.
+/// True if a connection was open for about the time `expected`: at least 90 percent of it, and less
+/// than 30 seconds, because a busy machine may notice the end late.
 fn about(elapsed: Duration, expected: Duration) -> bool {
     (expected * 9 / 10..Duration::from_secs(30)).contains(&elapsed)
 }

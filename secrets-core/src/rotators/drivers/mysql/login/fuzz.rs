@@ -29,8 +29,9 @@ struct Script {
     sent: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Logs in to a server that sends the input, and reads the results of two statements. The first
-/// byte of the input selects the account, the encryption and the trust in the server.
+/// Fuzz target: logs in to a fake server that sends the input, and reads the results of two SQL
+/// statements. Three bits of the first byte select the account, whether the connection is
+/// encrypted, and whether the server is verified.
 pub fn mysql_login(bytes: &[u8]) {
     let Some((mode, bytes)) = bytes.split_first() else { return };
     let [is_admin, is_encrypted, proven] = [1, 2, 4].map(|bit| mode & bit != 0);

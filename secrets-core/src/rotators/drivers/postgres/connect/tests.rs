@@ -3,12 +3,12 @@
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::model::rotations::Integration;
+use crate::model::rotations::DatabaseKind;
 use crate::rotators::drivers::tests::plaintext::{PUBLIC, dialers, target};
 
 #[tokio::test]
 async fn postgres_is_sent_nothing_in_plaintext_unless_it_is_listed() {
-    let target = target(Integration::Postgresql);
+    let target = target(DatabaseKind::POSTGRESQL);
     let mut outcomes = Vec::new();
     for dialer in dialers() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();

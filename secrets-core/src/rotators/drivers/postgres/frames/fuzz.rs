@@ -3,8 +3,8 @@
 use super::{AUTHENTICATION, Frames, MAX_ITERATIONS, Seen, Trust};
 use crate::ports::rotator::Fault;
 
-/// Checks messages from a server. The first byte of the input selects the trust in the server, the
-/// second is the number of bytes that arrive at once.
+/// Fuzz target: checks messages from a server. The first byte of the input selects the trust in the
+/// server, the second is the number of bytes that arrive at once, and the rest are the messages.
 pub fn postgres_login(bytes: &[u8]) {
     let [trust, size, messages @ ..] = bytes else { return };
     let trust = [Trust::Proven, Trust::Bound, Trust::Plain, Trust::Open][usize::from(trust % 4)];
@@ -16,8 +16,8 @@ pub fn postgres_login(bytes: &[u8]) {
     }
 }
 
-/// Returns the verdict about messages that arrive in these pieces, and true if the server asked for
-/// no authentication.
+/// Checks messages that arrive in these pieces. Returns the result, and true if the server asked
+/// for no authentication.
 fn verdict<'a>(
     trust: Trust,
     pieces: impl IntoIterator<Item = &'a [u8]>,

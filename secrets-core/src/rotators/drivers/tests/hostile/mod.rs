@@ -16,11 +16,10 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::servers::gate;
+use super::servers::driver;
 use crate::crypto::Plaintext;
-use crate::model::rotations::{Integration, SslMode};
+use crate::model::rotations::{DatabaseKind, SslMode};
 use crate::ports::rotator::{DatabaseRotator, Fault, Target};
-use crate::rotators::drivers::driver;
 
 /// Password that an unverified server must never receive.
 const PASSWORD: &str = "kvc_hostile_admin";
@@ -158,7 +157,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    async fn begin(integration: Integration, case: &Case) -> Self {
+    async fn begin(kind: DatabaseKind, case: &Case) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -169,7 +168,7 @@ impl Meeting {
             }
         });
         let target = Target {
-            integration,
+            kind,
             host: "127.0.0.1".into(),
             port,
             database: "app".into(),
@@ -179,7 +178,7 @@ impl Meeting {
             ca_certificate: None,
             proxy: None,
         };
-        let rotator = driver(integration, gate());
+        let rotator = driver(kind);
         Self { rotator, target, heard, server }
     }
 }
@@ -191,8 +190,8 @@ impl Drop for Meeting {
 }
 
 /// Runs [`DatabaseRotator::test`] against a fake server with this script.
-async fn meet(integration: Integration, case: &Case) -> Outcome {
-    let meeting = Meeting::begin(integration, case).await;
+async fn meet(kind: DatabaseKind, case: &Case) -> Outcome {
+    let meeting = Meeting::begin(kind, case).await;
     let begin = Instant::now();
     let error = meeting.rotator.test(&meeting.target).await.expect_err(case.name);
     let took = begin.elapsed();
@@ -220,8 +219,8 @@ async fn with_lost_time<T>(work: impl Future<Output = T>) -> (T, Duration) {
 
 /// Runs all cases concurrently, and checks the expected error and the properties that must hold in
 /// every case.
-async fn meet_all(integration: Integration, cases: Vec<Case>) {
-    let outcomes = cases.iter().map(|case| meet(integration, case));
+async fn meet_all(kind: DatabaseKind, cases: Vec<Case>) {
+    let outcomes = cases.iter().map(|case| meet(kind, case));
     let (outcomes, lost) = with_lost_time(futures_util::future::join_all(outcomes)).await;
     for (outcome, case) in outcomes.into_iter().zip(&cases) {
         let Outcome { error, took, heard } = outcome;

@@ -1,7 +1,7 @@
 //! Hostile servers that pretend to be MySQL or MariaDB.
 
 use super::{Case, SAID, Step, case, meet_all, strangers};
-use crate::model::rotations::{Integration, SslMode};
+use crate::model::rotations::{DatabaseKind, SslMode};
 use crate::ports::rotator::Fault;
 
 const PLAIN: SslMode = SslMode::Disable;
@@ -191,20 +191,20 @@ fn slow_servers() -> Vec<Case> {
 
 #[tokio::test]
 async fn no_server_gets_a_password_or_a_file_on_request() {
-    meet_all(Integration::Mysql, servers_that_ask_for_the_password()).await;
+    meet_all(DatabaseKind::MYSQL, servers_that_ask_for_the_password()).await;
 }
 
 #[tokio::test]
 async fn endless_responses_do_not_fill_the_memory() {
-    meet_all(Integration::Mysql, servers_that_send_too_much()).await;
+    meet_all(DatabaseKind::MYSQL, servers_that_send_too_much()).await;
 }
 
 #[tokio::test]
 async fn other_servers_are_refused() {
-    meet_all(Integration::Mysql, other_servers()).await;
+    meet_all(DatabaseKind::MYSQL, other_servers()).await;
 }
 
 #[tokio::test]
 async fn slow_servers_reach_a_timeout() {
-    meet_all(Integration::Mysql, slow_servers()).await;
+    meet_all(DatabaseKind::MYSQL, slow_servers()).await;
 }

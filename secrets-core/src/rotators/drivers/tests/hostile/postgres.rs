@@ -1,7 +1,7 @@
 //! Hostile servers that pretend to be PostgreSQL.
 
 use super::{Case, Meeting, SAID, Step, case, meet_all, strangers};
-use crate::model::rotations::{Integration, PermissionLevel, SslMode};
+use crate::model::rotations::{DatabaseKind, PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Login};
 
 const PLAIN: SslMode = SslMode::Disable;
@@ -202,7 +202,7 @@ fn permissive(username: &str) -> Vec<Step> {
 #[tokio::test]
 async fn a_server_without_authentication_accepts_a_user_but_not_the_administrator() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
-    let meeting = Meeting::begin(Integration::Postgresql, &case).await;
+    let meeting = Meeting::begin(DatabaseKind::POSTGRESQL, &case).await;
     let password = crate::crypto::Plaintext::new("kvc_wrong".into()).unwrap();
     let login = Login { username: "kv_x_a".into(), password };
     let (rotator, target) = (&meeting.rotator, &meeting.target);
@@ -215,20 +215,20 @@ async fn a_server_without_authentication_accepts_a_user_but_not_the_administrato
 
 #[tokio::test]
 async fn no_server_gets_a_password_on_request() {
-    meet_all(Integration::Postgresql, servers_that_ask_for_the_password()).await;
+    meet_all(DatabaseKind::POSTGRESQL, servers_that_ask_for_the_password()).await;
 }
 
 #[tokio::test]
 async fn endless_responses_do_not_fill_the_memory() {
-    meet_all(Integration::Postgresql, servers_that_send_too_much()).await;
+    meet_all(DatabaseKind::POSTGRESQL, servers_that_send_too_much()).await;
 }
 
 #[tokio::test]
 async fn other_servers_are_refused() {
-    meet_all(Integration::Postgresql, other_servers()).await;
+    meet_all(DatabaseKind::POSTGRESQL, other_servers()).await;
 }
 
 #[tokio::test]
 async fn slow_servers_reach_a_timeout() {
-    meet_all(Integration::Postgresql, slow_servers()).await;
+    meet_all(DatabaseKind::POSTGRESQL, slow_servers()).await;
 }

@@ -15,6 +15,8 @@ use crate::store::{EnvironmentRecord, Store, Timeouts, Tx, UserRecord};
 use crate::testing::fixtures::{World, at, entry, secret, user};
 use crate::testing::{folder, patient};
 
+mod batches;
+
 /// A store with users that tests insert and look for.
 struct Test {
     store: Arc<SqlStore>,
@@ -34,7 +36,7 @@ impl Test {
         self.store.begin_for_request(false).await.unwrap()
     }
 
-    /// Starts a task that begins a transaction, and waits until it is in the queue.
+    /// Starts a task that begins a transaction. Returns when the transaction is in the queue.
     async fn queue(&self, is_long: bool) -> tokio::task::JoinHandle<Box<dyn Tx>> {
         let waiting = || lock(&self.store.pools().queue.0).transactions.len();
         let before = waiting();
@@ -46,7 +48,7 @@ impl Test {
         task
     }
 
-    /// Like `queue`, but without the methods of a store, and without waiting.
+    /// Like `queue`, but calls `Transaction::begin` directly and returns at once.
     fn queue_bare(&self) -> tokio::task::JoinHandle<Transaction> {
         let (pools, Timeouts { acquire, write, .. }) = (self.store.pools(), patient().timeouts);
         tokio::spawn(
@@ -54,7 +56,7 @@ impl Test {
         )
     }
 
-    /// Returns the commit of a transaction, after another one is in the queue.
+    /// Waits until another transaction is in the queue. Returns the future that commits `tx`.
     async fn commit_when_joined(
         &self,
         tx: Box<dyn Tx>,
@@ -81,7 +83,7 @@ impl Test {
         found
     }
 
-    /// Counts the commits of the connection that writes.
+    /// Counts the commits of the connection that writes from now on. Returns the counter.
     async fn count_commits(&self) -> Arc<AtomicUsize> {
         let count = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&count);
@@ -305,29 +307,6 @@ async fn a_transaction_sees_its_changes_and_those_of_its_group_although_a_cache_
 }
 
 #[tokio::test]
-async fn an_audit_batch_goes_before_waiting_transactions_and_commits_the_group() {
-    let test = Test::open().await;
-    let world = World::build(&*test.store).await;
-    let read = entry(&world.team, "secret.read", at(0));
-    let mut first = test.begin().await;
-    let second = test.queue(false).await;
-    test.insert(&mut first, 0).await;
-    let store = Arc::clone(&test.store);
-    let batch = tokio::spawn(async move { store.insert_audit_batch(&[read]).await });
-    while lock(&test.store.pools().queue.0).urgent.is_empty() {
-        yield_now().await;
-    }
-
-    first.commit().await.unwrap();
-
-    batch.await.unwrap().unwrap();
-    let mut second = second.await.unwrap();
-    assert!(second.last_audit_batch().await.unwrap().is_some());
-    assert_eq!(test.committed().await, [0]);
-    second.commit().await.unwrap();
-}
-
-#[tokio::test]
 async fn many_transactions_share_commits_in_bounded_groups() {
     let test = Test::open().await;
     let commits = test.count_commits().await;
@@ -353,7 +332,7 @@ async fn many_transactions_share_commits_in_bounded_groups() {
     assert!((4..100).contains(&commits), "{commits}");
 }
 
-/// Transactions that are committed, rolled back or cancelled at any point, beside each other.
+/// Runs concurrent transactions, which are committed, rolled back or cancelled at any point.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_confirmed_transaction_is_stored_and_none_that_was_rolled_back() {
     let test = Arc::new(Test::open().await);

@@ -133,7 +133,7 @@ fn page(url: &str) -> Result<Url, Failure> {
     })
 }
 
-/// Polls the service until the user has decided or the codes expire.
+/// Polls the service until the user has approved or refused the login, or until the login expires.
 async fn wait(service: &Service, started: &Started, timeout: Duration) -> Result<Grant, Failure> {
     let until = Instant::now() + Duration::from_secs(started.expires_in.min(MAX_SECONDS));
     let mut interval = Duration::from_secs(started.interval.clamp(1, MAX_SECONDS));

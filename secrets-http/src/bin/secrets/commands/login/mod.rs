@@ -15,18 +15,18 @@ use crate::output::date;
 use crate::service::Service;
 use crate::settings::{Server, Setting, Source};
 
-/// Options of `login`.
+/// Options of the command `secrets login`.
 #[derive(Debug, Args)]
 pub(crate) struct Login {
     /// Address of the service [default: the setting `server`].
     url: Option<String>,
-    /// Print the address of the page, and open no browser.
+    /// Print the address of the sign-in page, and open no browser.
     #[arg(long)]
     no_browser: bool,
     /// Read a service token, or a token of the identity provider, from standard input.
     #[arg(long)]
     token_stdin: bool,
-    /// Place for the credential.
+    /// Place in which the credential is stored.
     #[arg(long, value_enum, default_value_t, value_name = "PLACE")]
     store: StoreChoice,
 }

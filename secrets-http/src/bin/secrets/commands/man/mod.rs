@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 
-/// Options of `man`.
+/// Options of the command `secrets man`.
 #[derive(Debug, Args)]
 #[command(after_help = "Read a page with: secrets man list | man -l -")]
 pub(crate) struct Man {

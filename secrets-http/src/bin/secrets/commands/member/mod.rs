@@ -34,7 +34,7 @@ pub(super) const MEMBERS: Kind = Kind {
     ],
 };
 
-/// Options of `member`.
+/// Options of the command `secrets member`.
 #[derive(Debug, Args)]
 pub(crate) struct Member {
     #[command(subcommand)]
@@ -83,8 +83,8 @@ const EMAILS_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Emails(Value);
 
 impl Emails {
-    /// Loads the email addresses for a table. They are absent in other output formats, which show
-    /// IDs, if the caller may not list the members, and if that takes too long.
+    /// Loads the email addresses if the output is a table; other output formats show user IDs. The
+    /// result is empty if the caller may not list the members, or if loading takes too long.
     pub(super) async fn load(cx: &Invocation, service: &Service, project: &str) -> Self {
         if cx.output.format != OutputFormat::Table {
             return Self(Value::Null);

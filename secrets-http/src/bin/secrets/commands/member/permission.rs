@@ -37,7 +37,7 @@ const DEFAULTS: Kind = Kind {
     ],
 };
 
-/// Options of `member permission`.
+/// Options of the command `secrets member permission`.
 #[derive(Debug, Args)]
 pub(super) struct Permission {
     #[command(subcommand)]

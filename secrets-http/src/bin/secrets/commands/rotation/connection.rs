@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reqwest::Method;
-use secrets_core::model::rotations::{ConnectionMethod, Integration, PermissionLevel, SslMode};
+use secrets_core::model::rotations::{
+    ConnectionMethod, DatabaseKind, Integration, PermissionLevel, SslMode,
+};
 use serde::Serialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -16,21 +19,21 @@ use crate::input::read_secret;
 use crate::invocation::{Invocation, Place};
 use crate::resource::Resource;
 
-/// Options of `rotation create`.
+/// Options of the command `secrets rotation create`.
 #[derive(Debug, Args)]
 pub(super) struct Create {
     /// Name of the rotation.
     name: String,
     /// Kind of database.
-    #[arg(long = "type", value_parser = named(Integration::ALL))]
+    #[arg(long = "type", value_parser = database_kinds())]
     integration_type: Integration,
     /// Days between two rotations.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     interval_days: u32,
-    /// Privileges of the database users that are created.
+    /// Privileges of the database users that the rotation creates.
     #[arg(long, value_parser = named(PermissionLevel::ALL))]
     permission_level: Option<PermissionLevel>,
-    /// Rotate immediately after the creation.
+    /// Rotate the credentials immediately after the rotation is created.
     #[arg(long)]
     rotate_immediately: bool,
     /// Only test the connection: exit code 1 if the test fails.
@@ -50,7 +53,7 @@ struct ConnectionOptions {
     /// Host name or address of the database.
     #[arg(long)]
     host: String,
-    /// Port [default: the usual port of the database].
+    /// Port of the database [default: the usual port of this kind of database].
     #[arg(long)]
     port: Option<u16>,
     /// Name of the database.
@@ -62,7 +65,7 @@ struct ConnectionOptions {
     /// File with the password of the administrator; `-` is standard input [default: ask].
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// TLS mode of the connection.
+    /// TLS mode of the connection to the database.
     #[arg(long, value_parser = named(SslMode::ALL))]
     ssl_mode: Option<SslMode>,
     /// PEM file with the certificate authority of the database.
@@ -88,27 +91,27 @@ struct ProxyOptions {
 #[derive(Debug, Args, Serialize)]
 #[command(next_help_heading = "Keys of the secrets")]
 struct Mapping {
-    /// Secret key for the connection URL.
+    /// Key of the secret in which the connection URL is stored.
     #[arg(long = "url-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// Secret key for the user name.
+    /// Key of the secret in which the user name is stored.
     #[arg(long = "username-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
-    /// Secret key for the password.
+    /// Key of the secret in which the password is stored.
     #[arg(long = "password-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
-    /// Secret key for the host.
+    /// Key of the secret in which the host name is stored.
     #[arg(long = "host-key", value_name = "KEY")]
     #[serde(rename = "host", skip_serializing_if = "Option::is_none")]
     host_key: Option<String>,
-    /// Secret key for the port.
+    /// Key of the secret in which the port is stored.
     #[arg(long = "port-key", value_name = "KEY")]
     #[serde(rename = "port", skip_serializing_if = "Option::is_none")]
     port_key: Option<String>,
-    /// Secret key for the name of the database.
+    /// Key of the secret in which the name of the database is stored.
     #[arg(long = "database-key", value_name = "KEY")]
     #[serde(rename = "database", skip_serializing_if = "Option::is_none")]
     database_key: Option<String>,
@@ -152,6 +155,12 @@ struct Proxy {
     lambda_arn: String,
     region: String,
     shared_secret: Zeroizing<String>,
+}
+
+/// Returns the parser of the option `--type`, whose possible values are the built-in kinds.
+fn database_kinds() -> impl TypedValueParser<Value = Integration> {
+    PossibleValuesParser::new(DatabaseKind::BUILT_IN.map(|kind| kind.name))
+        .try_map(Integration::try_from)
 }
 
 impl Create {

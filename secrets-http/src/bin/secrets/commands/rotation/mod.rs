@@ -56,7 +56,7 @@ const ATTEMPTS: Kind = Kind {
 
 const TEST: [Column; 2] = [Column::new("SUCCESS", "success"), Column::new("MESSAGE", "message")];
 
-/// Options of `rotation`.
+/// Options of the command `secrets rotation`.
 #[derive(Debug, Args)]
 pub(crate) struct Rotation {
     #[command(subcommand)]
@@ -73,7 +73,7 @@ enum Action {
     Create(Box<Create>),
     /// Test the connection of a rotation: exit code 1 if the test fails.
     Test(Name),
-    /// Rotate now: exit code 1 if the rotation fails.
+    /// Start a rotation now: exit code 1 if the rotation fails.
     Rotate {
         #[command(flatten)]
         name: Name,
@@ -81,11 +81,11 @@ enum Action {
         #[arg(long)]
         wait: bool,
     },
-    /// Pause the schedule.
+    /// Pause the schedule of a rotation.
     Pause(Name),
-    /// Resume the schedule.
+    /// Resume the schedule of a rotation.
     Resume(Name),
-    /// Change the interval.
+    /// Change the interval of a rotation.
     Update {
         #[command(flatten)]
         name: Name,
@@ -93,7 +93,7 @@ enum Action {
         #[arg(long, value_name = "DAYS")]
         interval_days: u32,
     },
-    /// List the last 200 attempts, newest first.
+    /// List the last 200 attempts of a rotation, newest first.
     History(Name),
     /// Delete a rotation.
     Delete {

@@ -29,7 +29,7 @@ use super::pty::Pty;
 /// Maximum time to wait until the output of a stopped program is written to the terminal.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Masks the output of the program.
+/// Masks secret values in the output of the program that `secrets run` runs.
 pub(super) struct Masking {
     /// Pseudo-terminal for the program, if standard output or standard error of this process is a
     /// terminal.

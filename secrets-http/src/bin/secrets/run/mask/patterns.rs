@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::forms::add_forms;
 
-/// Number of bytes at the start of each string to mask from which its hash is computed.
+/// Number of bytes, from the start of each string to mask, that are hashed.
 const START_LENGTH: usize = 4;
 
 /// Number of bits of a hash.
