@@ -19,12 +19,15 @@ mod sqlite {
     use std::sync::Arc;
 
     use secrets_core::store::{Store, sql};
+    use secrets_core::testing::sqlite::create_database;
     use secrets_core::testing::{folder, patient};
     use tempfile::TempDir;
 
     async fn open() -> (Arc<dyn Store>, TempDir) {
         let folder = TempDir::new_in(folder()).unwrap();
-        let store = sql::sqlite::open(&folder.path().join("secrets.db"), patient()).await.unwrap();
+        let path = folder.path().join("secrets.db");
+        create_database(&path).await;
+        let store = sql::sqlite::open(&path, patient()).await.unwrap();
         (Arc::new(store), folder)
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store};
 use secrets_core::testing::postgres::TestDatabase;
+use secrets_core::testing::sqlite::create_database;
 use secrets_core::testing::{folder, patient};
 use tempfile::TempDir;
 
@@ -45,6 +46,7 @@ impl Kind {
             Self::Sqlite => {
                 let folder = Searched(TempDir::new_in(folder()).unwrap());
                 let path = folder.0.path().join("secrets.db");
+                create_database(&path).await;
                 (path.display().to_string(), Box::new(folder))
             }
             Self::Postgres => {
@@ -82,5 +84,5 @@ impl Drop for Searched {
 
 fn holds_value(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
-    bytes.windows(4).any(|window| window == b"kvc_")
+    memchr::memmem::find(&bytes, b"kvc_").is_some()
 }

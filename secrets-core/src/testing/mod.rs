@@ -14,6 +14,8 @@ pub mod fuzz;
 pub mod postgres;
 pub mod rotator;
 pub mod rotators;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 use std::time::Duration;
 

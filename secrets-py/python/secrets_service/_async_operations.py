@@ -29,7 +29,7 @@ class AsyncAccountOperations:
         *,
         confirm: str,
     ) -> None:
-        """Delete the account and the teams without other members.
+        """Delete the caller's account and the teams without other members.
 
         Requires a user credential.
 
@@ -43,7 +43,7 @@ class AsyncAccountOperations:
         )
 
     async def export(self) -> types.AccountData:
-        """Export the account's data, without secret values.
+        """Export the data of the caller's account, without secret values.
 
         Requires a user credential.
         """
@@ -56,7 +56,7 @@ class AsyncAccountOperations:
         include_secrets: Literal[True],
         passphrase: str,
     ) -> bytes:
-        """Export all readable secrets as a passphrase-encrypted archive.
+        """Export all secrets the caller may read as a passphrase-encrypted archive.
 
         Requires a user credential.
 
@@ -72,7 +72,7 @@ class AsyncAccountOperations:
         return b64decode(made)
 
     async def get(self) -> types.Account:
-        """Get the account.
+        """Get the caller's account.
 
         Requires a user credential.
         """
@@ -84,12 +84,12 @@ class AsyncAccountOperations:
         *,
         name: str,
     ) -> types.Account:
-        """Update the account's display name.
+        """Update the display name of the caller's account.
 
         Requires a user credential.
 
-        ``name``: new display name. Sign-ins no longer replace it with the name from the identity
-            provider.
+        ``name``: new display name. After this change, sign-ins no longer replace the display name
+            with the name from the identity provider.
         """
         made: types.Account = await self._call(
             "account.update",
@@ -324,7 +324,7 @@ class AsyncCliSessionOperations:
 
 
 class AsyncDeviceLoginOperations:
-    """Operations on device logins."""
+    """Operations on device logins, with which a user signs in a command-line client (RFC 8628)."""
 
     __slots__ = ("_call",)
 
@@ -424,7 +424,7 @@ class AsyncDeviceLoginOperations:
         ``client_id``: client ID: ``cli``.
         ``client_name``: name of the client: 1 to 100 characters.
         ``hostname``: name of the client's machine: 1 to 100 characters.
-        ``os``: operating system: 1 to 100 characters.
+        ``os``: operating system of the client's machine: 1 to 100 characters.
         """
         made: types.DeviceLogin = await self._call(
             "device_login.start",
@@ -554,7 +554,7 @@ class AsyncEnvironmentOperations:
         ``description``: new description of the environment.
         ``inherits_from``: environment of the same project to inherit from, by ID or name;
             ``null`` stops inheriting.
-        ``name``: new name. Default environments cannot be renamed.
+        ``name``: new name of the environment. Default environments cannot be renamed.
         """
         made: types.Environment = await self._call(
             "environment.update",
@@ -626,7 +626,7 @@ class AsyncEsoOperations:
 
 
 class AsyncFindingOperations:
-    """Operations on findings."""
+    """Operations on the findings of scans."""
 
     __slots__ = ("_call",)
 
@@ -780,7 +780,7 @@ class AsyncInvitationOperations:
 
 
 class AsyncMemberOperations:
-    """Operations on members."""
+    """Operations on the members of a team."""
 
     __slots__ = ("_call",)
 
@@ -861,7 +861,7 @@ class AsyncMemberOperations:
 
 
 class AsyncPermissionOperations:
-    """Operations on permissions."""
+    """Operations on the permissions of team members in environments."""
 
     __slots__ = ("_call",)
 
@@ -1043,9 +1043,9 @@ class AsyncPermissionDefaultsOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``defaults``: defaults to set, each environment at most once. Environments that are not
-            listed get the default for ``*`` or, if that is not given, the default of the
-            instance.
+        ``defaults``: default permissions to set, each environment at most once. Environments that
+            are not listed get the default permission for ``*`` or, if ``*`` is not listed either,
+            the default access level of the service.
         """
         made: builtins.list[types.DefaultPermission] = await self._call(
             "permission_defaults.put",
@@ -1077,8 +1077,8 @@ class AsyncProjectOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
-        ``description``: description of the project.
+        ``name``: display name of the new project.
+        ``description``: description of the new project.
         ``slug``: short name of the project in URLs; derived from its name if absent.
         ``team_id``: team that will own the project; defaults to the caller's only team or
             personal team.
@@ -1174,8 +1174,9 @@ class AsyncProjectOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``description``: new description.
-        ``name``: new display name. The slug does not change, so that URLs stay valid.
+        ``description``: new description of the project.
+        ``name``: new display name of the project. The slug does not change, so that URLs stay
+            valid.
         """
         made: types.Project = await self._call(
             "project.update",
@@ -1218,14 +1219,15 @@ class AsyncRotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``connection``: connection settings of the database.
-        ``connection_method``: connection method: direct, or through a proxy function.
+        ``connection_method``: connection method: direct, or through an AWS Lambda function
+            (proxy).
         ``integration_type``: kind of database.
         ``name``: name of the rotation, unique within the environment.
         ``rotation_interval_days``: number of days between rotations: 1 to 365.
         ``permission_level``: privileges of the rotated database users. Defaults to
             ``read_write``.
-        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
-            is ``proxied``.
+        ``proxy``: AWS Lambda function that connects to the database. Required if
+            ``connection_method`` is ``proxied``.
         ``rotate_immediately``: true to rotate the credential immediately after the rotation is
             created.
         ``secret_mapping``: secret keys under which the parts of the credential are stored, in
@@ -1415,10 +1417,11 @@ class AsyncRotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``connection``: connection settings of the database.
-        ``connection_method``: connection method: direct, or through a proxy function.
+        ``connection_method``: connection method: direct, or through an AWS Lambda function
+            (proxy).
         ``integration_type``: kind of database.
-        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
-            is ``proxied``.
+        ``proxy``: AWS Lambda function that connects to the database. Required if
+            ``connection_method`` is ``proxied``.
         """
         made: types.TestResult = await self._call(
             "rotation.test_connection",
@@ -1622,7 +1625,7 @@ class AsyncSecretOperations:
         Requires a user credential or a service token.
 
         ``project``: project ID or slug.
-        ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
+        ``changes``: changes to make: 1 to 1,000, each secret key of an environment at most once.
         ``dry_run``: ``true`` returns the results without changing anything. The default is
             ``false``.
         """
@@ -1677,7 +1680,7 @@ class AsyncSecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``key``: secret key.
+        ``key``: key (name) of the new secret, such as ``DATABASE_URL``.
         ``description``: description of the secret.
         ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
             the key, even if an ancestor environment has one.
@@ -1992,13 +1995,13 @@ class AsyncSecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``key``: secret key.
-        ``description``: new description.
+        ``description``: new description of the secret.
         ``expected_version``: version that the secret is expected to have. If the stored version
             differs, the change fails with a conflict.
         ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
             the key, not even an inherited one, so ``value`` must be absent. ``false`` requires
             ``value``.
-        ``value``: new value. A hidden secret is then no longer hidden.
+        ``value``: new value of the secret. A hidden secret is then no longer hidden.
 
         >>> secret = session.secret.update(
         ...     project="shop", environment="staging", key="URL", value="https://example.com")
@@ -2098,7 +2101,7 @@ class AsyncTeamOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
+        ``name``: display name of the new team.
         """
         made: types.Team = await self._call(
             "team.create",
@@ -2137,7 +2140,7 @@ class AsyncTeamOperations:
 
 
 class AsyncTokenOperations:
-    """Operations on tokens."""
+    """Operations on service tokens."""
 
     __slots__ = ("_call",)
 
@@ -2162,7 +2165,7 @@ class AsyncTokenOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
+        ``name``: display name of the new token.
         ``all_projects``: true to give access to all projects of the team, including projects
             created later.
         ``environments``: environments that the token may access, by ID or name: at most 100.
@@ -2276,7 +2279,7 @@ class AsyncUsageOperations:
         *,
         team: str,
     ) -> types.TeamUse:
-        """Get a team's usage of its plan.
+        """Get a team's usage, compared with the limits of its plan.
 
         Requires a user credential.
 
@@ -2495,7 +2498,7 @@ class AsyncWebhookOperations:
 
 
 class AsyncOperations:
-    """All operations for asyncio: an attribute for each namespace, such as `secret`."""
+    """All operations for asyncio, grouped into namespaces such as `secret`. Each is an attribute."""
 
     account: AsyncAccountOperations
     audit: AsyncAuditOperations

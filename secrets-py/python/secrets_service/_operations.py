@@ -29,7 +29,7 @@ class AccountOperations:
         *,
         confirm: str,
     ) -> None:
-        """Delete the account and the teams without other members.
+        """Delete the caller's account and the teams without other members.
 
         Requires a user credential.
 
@@ -43,7 +43,7 @@ class AccountOperations:
         )
 
     def export(self) -> types.AccountData:
-        """Export the account's data, without secret values.
+        """Export the data of the caller's account, without secret values.
 
         Requires a user credential.
         """
@@ -56,7 +56,7 @@ class AccountOperations:
         include_secrets: Literal[True],
         passphrase: str,
     ) -> bytes:
-        """Export all readable secrets as a passphrase-encrypted archive.
+        """Export all secrets the caller may read as a passphrase-encrypted archive.
 
         Requires a user credential.
 
@@ -72,7 +72,7 @@ class AccountOperations:
         return b64decode(made)
 
     def get(self) -> types.Account:
-        """Get the account.
+        """Get the caller's account.
 
         Requires a user credential.
         """
@@ -84,12 +84,12 @@ class AccountOperations:
         *,
         name: str,
     ) -> types.Account:
-        """Update the account's display name.
+        """Update the display name of the caller's account.
 
         Requires a user credential.
 
-        ``name``: new display name. Sign-ins no longer replace it with the name from the identity
-            provider.
+        ``name``: new display name. After this change, sign-ins no longer replace the display name
+            with the name from the identity provider.
         """
         made: types.Account = self._call(
             "account.update",
@@ -323,7 +323,7 @@ class CliSessionOperations:
 
 
 class DeviceLoginOperations:
-    """Operations on device logins."""
+    """Operations on device logins, with which a user signs in a command-line client (RFC 8628)."""
 
     __slots__ = ("_call",)
 
@@ -423,7 +423,7 @@ class DeviceLoginOperations:
         ``client_id``: client ID: ``cli``.
         ``client_name``: name of the client: 1 to 100 characters.
         ``hostname``: name of the client's machine: 1 to 100 characters.
-        ``os``: operating system: 1 to 100 characters.
+        ``os``: operating system of the client's machine: 1 to 100 characters.
         """
         made: types.DeviceLogin = self._call(
             "device_login.start",
@@ -553,7 +553,7 @@ class EnvironmentOperations:
         ``description``: new description of the environment.
         ``inherits_from``: environment of the same project to inherit from, by ID or name;
             ``null`` stops inheriting.
-        ``name``: new name. Default environments cannot be renamed.
+        ``name``: new name of the environment. Default environments cannot be renamed.
         """
         made: types.Environment = self._call(
             "environment.update",
@@ -625,7 +625,7 @@ class EsoOperations:
 
 
 class FindingOperations:
-    """Operations on findings."""
+    """Operations on the findings of scans."""
 
     __slots__ = ("_call",)
 
@@ -779,7 +779,7 @@ class InvitationOperations:
 
 
 class MemberOperations:
-    """Operations on members."""
+    """Operations on the members of a team."""
 
     __slots__ = ("_call",)
 
@@ -860,7 +860,7 @@ class MemberOperations:
 
 
 class PermissionOperations:
-    """Operations on permissions."""
+    """Operations on the permissions of team members in environments."""
 
     __slots__ = ("_call",)
 
@@ -1042,9 +1042,9 @@ class PermissionDefaultsOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``defaults``: defaults to set, each environment at most once. Environments that are not
-            listed get the default for ``*`` or, if that is not given, the default of the
-            instance.
+        ``defaults``: default permissions to set, each environment at most once. Environments that
+            are not listed get the default permission for ``*`` or, if ``*`` is not listed either,
+            the default access level of the service.
         """
         made: builtins.list[types.DefaultPermission] = self._call(
             "permission_defaults.put",
@@ -1076,8 +1076,8 @@ class ProjectOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
-        ``description``: description of the project.
+        ``name``: display name of the new project.
+        ``description``: description of the new project.
         ``slug``: short name of the project in URLs; derived from its name if absent.
         ``team_id``: team that will own the project; defaults to the caller's only team or
             personal team.
@@ -1173,8 +1173,9 @@ class ProjectOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``description``: new description.
-        ``name``: new display name. The slug does not change, so that URLs stay valid.
+        ``description``: new description of the project.
+        ``name``: new display name of the project. The slug does not change, so that URLs stay
+            valid.
         """
         made: types.Project = self._call(
             "project.update",
@@ -1217,14 +1218,15 @@ class RotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``connection``: connection settings of the database.
-        ``connection_method``: connection method: direct, or through a proxy function.
+        ``connection_method``: connection method: direct, or through an AWS Lambda function
+            (proxy).
         ``integration_type``: kind of database.
         ``name``: name of the rotation, unique within the environment.
         ``rotation_interval_days``: number of days between rotations: 1 to 365.
         ``permission_level``: privileges of the rotated database users. Defaults to
             ``read_write``.
-        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
-            is ``proxied``.
+        ``proxy``: AWS Lambda function that connects to the database. Required if
+            ``connection_method`` is ``proxied``.
         ``rotate_immediately``: true to rotate the credential immediately after the rotation is
             created.
         ``secret_mapping``: secret keys under which the parts of the credential are stored, in
@@ -1414,10 +1416,11 @@ class RotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``connection``: connection settings of the database.
-        ``connection_method``: connection method: direct, or through a proxy function.
+        ``connection_method``: connection method: direct, or through an AWS Lambda function
+            (proxy).
         ``integration_type``: kind of database.
-        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
-            is ``proxied``.
+        ``proxy``: AWS Lambda function that connects to the database. Required if
+            ``connection_method`` is ``proxied``.
         """
         made: types.TestResult = self._call(
             "rotation.test_connection",
@@ -1621,7 +1624,7 @@ class SecretOperations:
         Requires a user credential or a service token.
 
         ``project``: project ID or slug.
-        ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
+        ``changes``: changes to make: 1 to 1,000, each secret key of an environment at most once.
         ``dry_run``: ``true`` returns the results without changing anything. The default is
             ``false``.
         """
@@ -1676,7 +1679,7 @@ class SecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``key``: secret key.
+        ``key``: key (name) of the new secret, such as ``DATABASE_URL``.
         ``description``: description of the secret.
         ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
             the key, even if an ancestor environment has one.
@@ -1990,13 +1993,13 @@ class SecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``key``: secret key.
-        ``description``: new description.
+        ``description``: new description of the secret.
         ``expected_version``: version that the secret is expected to have. If the stored version
             differs, the change fails with a conflict.
         ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
             the key, not even an inherited one, so ``value`` must be absent. ``false`` requires
             ``value``.
-        ``value``: new value. A hidden secret is then no longer hidden.
+        ``value``: new value of the secret. A hidden secret is then no longer hidden.
 
         >>> secret = session.secret.update(
         ...     project="shop", environment="staging", key="URL", value="https://example.com")
@@ -2096,7 +2099,7 @@ class TeamOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
+        ``name``: display name of the new team.
         """
         made: types.Team = self._call(
             "team.create",
@@ -2135,7 +2138,7 @@ class TeamOperations:
 
 
 class TokenOperations:
-    """Operations on tokens."""
+    """Operations on service tokens."""
 
     __slots__ = ("_call",)
 
@@ -2160,7 +2163,7 @@ class TokenOperations:
 
         Requires a user credential.
 
-        ``name``: display name.
+        ``name``: display name of the new token.
         ``all_projects``: true to give access to all projects of the team, including projects
             created later.
         ``environments``: environments that the token may access, by ID or name: at most 100.
@@ -2274,7 +2277,7 @@ class UsageOperations:
         *,
         team: str,
     ) -> types.TeamUse:
-        """Get a team's usage of its plan.
+        """Get a team's usage, compared with the limits of its plan.
 
         Requires a user credential.
 
@@ -2493,7 +2496,7 @@ class WebhookOperations:
 
 
 class Operations:
-    """All operations: an attribute for each namespace, such as `secret`."""
+    """All operations, grouped into namespaces such as `secret`. Each is an attribute."""
 
     account: AccountOperations
     audit: AuditOperations

@@ -138,13 +138,13 @@ ChangeEffect = Literal["created", "updated", "same", "hidden", "deleted", "descr
 """Effect of a change on a secret."""
 
 ConnectionMethod = Literal["direct", "proxied"]
-"""Connection method: direct, or through a proxy function."""
+"""Connection method: direct, or through an AWS Lambda function (proxy)."""
 
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 """Status of a webhook delivery."""
 
 FindingStatus = Literal["unresolved", "resolved", "false_positive", "ignored"]
-"""Status that a user gives to a scan finding after reviewing it."""
+"""Review status of a scan finding: unresolved, or the result of a user's review."""
 
 Format = Literal["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
 """Output format of secrets."""
@@ -153,7 +153,7 @@ ImportEffect = Literal["created", "updated", "same", "skipped"]
 """Effect of an import on one secret."""
 
 Integration = Literal["postgresql", "mysql"]
-"""Kind of target database."""
+"""Kind of database whose credential is rotated."""
 
 InvitedRole = Literal["member", "admin"]
 """A role that can be given by invitation. To make a person an owner, change their role after they
@@ -168,16 +168,22 @@ Outcome = Literal["success", "failed", "rolled_back"]
 """Result of a rotation attempt."""
 
 PaymentStatus = Literal["active", "trialing", "past_due", "canceled", "none"]
-"""Payment status of a team."""
+"""Payment status of a team: up to date, trial period, payment overdue, subscription canceled, or
+no payments required.
+"""
 
 PermissionLevel = Literal["read", "read_write", "admin"]
-"""Privileges of the rotated database users."""
+"""Privileges of the rotated database users: `read` reads all tables, `read_write` also changes
+their rows, `admin` also creates, alters and drops tables.
+"""
 
 Role = Literal["member", "admin", "owner"]
 """Role of a user in a team. A higher role includes the rights of the lower ones."""
 
 RotationStatus = Literal["active", "paused", "disabled", "error"]
-"""Status of a rotation."""
+"""Status of a rotation: `active`, `paused` by a user, `disabled` by the service or by a
+revocation, or `error` if a user must fix a problem with the database.
+"""
 
 ScanStatus = Literal["completed"]
 """Status of a scan. A scan runs to its end within the request that creates it, so a scan in a
@@ -259,14 +265,14 @@ class AccountTeam(TypedDict):
     """Team ID."""
 
     is_personal: bool
-    """True for a personal team. It may be the user's own, or another user's that this user joined.
+    """True for a personal team: the user's own, or one of another user that this user has joined.
     """
 
     name: str
     """Name of the team."""
 
     role: Role
-    """Role in the team."""
+    """Role of the user in the team."""
 
 
 class AuditEntry(TypedDict):
@@ -426,10 +432,10 @@ class BulkImportSecret(TypedDict):
     """New description. If absent, an existing secret keeps its description."""
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret to import."""
 
     value: str
-    """Secret value."""
+    """Value of the secret."""
 
 BundleRecipient: TypeAlias = "BundleRecipientRaw | BundleRecipientPassphrase | BundleRecipientX25519"
 """Recipient of a new bundle."""
@@ -501,7 +507,7 @@ class ChangeSetResult(TypedDict):
 
 
 class CliGrant(TypedDict):
-    """A new session (access token response of RFC 6749, section 5.1)."""
+    """A new command-line session (access token response of RFC 6749, section 5.1)."""
 
     access_token: Hidden
     """Access token of the session. Returned only once."""
@@ -536,7 +542,7 @@ class ComparedEnvironment(TypedDict):
     """Environment ID."""
 
     inherits_from: NotRequired[str]
-    """ID of the environment this one inherits secrets from."""
+    """ID of the environment from which this environment inherits secrets."""
 
     missing: NotRequired[int]
     """Number of secret keys for which another compared environment has a value, but this
@@ -564,7 +570,7 @@ class ComparedKey(TypedDict):
     """
 
     key: str
-    """Secret key."""
+    """Key (name) of the secrets in this row."""
 
 
 ComparedSecret = TypedDict(
@@ -575,8 +581,8 @@ ComparedSecret = TypedDict(
         # Name of the ancestor environment from which the secret is inherited, or whose secret
         # this environment overrides or hides.
         "from": "NotRequired[str]",
-        # Number of the group of secrets with the same value. Present if the request asked for it
-        # and the caller may read this value. Valid only within this comparison.
+        # Number that identifies the group of secrets with the same value. Present if the request
+        # asked for groups and the caller may read this value. Valid only within this comparison.
         "group": "NotRequired[int]",
         # True if the secret is inherited from an environment that the caller may not read.
         "restricted": "NotRequired[bool]",
@@ -649,11 +655,11 @@ class DefaultPermission(TypedDict):
     """Time at which the default permission was set."""
 
     default_role: MemberAccess
-    """Default access level."""
+    """Access level that team members get by default."""
 
     environment_name: str
-    """Environment name, or `*` for all environments without a default of their own, including
-    environments created later.
+    """Environment name, or `*` for all environments that have no default permission of their own,
+    including environments created later.
     """
 
     id: str
@@ -686,7 +692,7 @@ class DeviceLogin(TypedDict):
 
 
 class DeviceLoginDecision(TypedDict):
-    """Result of a decision about a device login."""
+    """Result of approving or denying a device login."""
 
     status: Literal["approved", "denied"]
     """Status: `approved` or `denied`."""
@@ -711,7 +717,7 @@ class DeviceRequest(TypedDict):
     """IP address of the client."""
 
     os: NotRequired[str]
-    """Operating system, as reported by the client."""
+    """Operating system of the client's machine, as reported by the client."""
 
     status: str
     """Status of the login: `pending`, `approved`, `denied` or `redeemed`."""
@@ -735,7 +741,7 @@ class Environment(TypedDict):
     """An environment."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the environment."""
 
     description: NotRequired[str]
     """Description of the environment."""
@@ -756,7 +762,7 @@ class Environment(TypedDict):
     """ID of the project that contains the environment."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the environment."""
 
 
 class EnvironmentDefault(TypedDict):
@@ -831,7 +837,7 @@ class Finding(TypedDict):
     """ID of the commit that contains the credential."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the finding."""
 
     description: str
     """Description of the detection rule."""
@@ -875,7 +881,7 @@ class Finding(TypedDict):
     """Severity of the finding."""
 
     status: FindingStatus
-    """Status that a user gave to the finding."""
+    """Review status of the finding: `unresolved`, or the status that a user set."""
 
     updated_at: str
     """Time of the last change of the finding's status."""
@@ -888,13 +894,13 @@ class InvitationPublicInfo(TypedDict):
     """An invitation, as returned to the invited person."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the invitation."""
 
     email: str
     """E-mail address of the invited person."""
 
     expires_at: str
-    """Expiry time."""
+    """Expiry time of the invitation."""
 
     id: str
     """Invitation ID."""
@@ -930,7 +936,7 @@ class KeyChangeResult(TypedDict):
     """Name of the environment in which the secret was changed."""
 
     key: str
-    """Secret key of the changed secret."""
+    """Key (name) of the changed secret."""
 
     previous_version: int
     """Version that the environment's own secret had before the change; 0 if there was no secret."""
@@ -949,7 +955,7 @@ class MatchedSecret(TypedDict):
     """Environment ID."""
 
     key: str
-    """Secret key."""
+    """Key (name) of the stored secret."""
 
     project_id: str
     """Project ID."""
@@ -971,7 +977,7 @@ class PlannedImport(TypedDict):
     """Effect that an import would have on one secret."""
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret to import."""
 
     previous_version: int
     """Version that the environment's own secret has before the import; 0 if there is no secret."""
@@ -981,10 +987,10 @@ class PlannedImport(TypedDict):
 
 
 class Project(TypedDict):
-    """A project."""
+    """A project, which belongs to a team and contains environments with secrets."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the project."""
 
     created_by: NotRequired[str]
     """ID of the user who created the project."""
@@ -996,7 +1002,7 @@ class Project(TypedDict):
     """Project ID."""
 
     name: str
-    """Display name."""
+    """Display name of the project."""
 
     slug: str
     """Short name of the project in URLs. Does not change when the project is renamed."""
@@ -1005,14 +1011,14 @@ class Project(TypedDict):
     """ID of the team that owns the project."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the project."""
 
 
 class ProjectWithEnvironments(TypedDict):
     """A project and its environments."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the project."""
 
     created_by: NotRequired[str]
     """ID of the user who created the project."""
@@ -1024,7 +1030,7 @@ class ProjectWithEnvironments(TypedDict):
     """Project ID."""
 
     name: str
-    """Display name."""
+    """Display name of the project."""
 
     slug: str
     """Short name of the project in URLs. Does not change when the project is renamed."""
@@ -1033,7 +1039,7 @@ class ProjectWithEnvironments(TypedDict):
     """ID of the team that owns the project."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the project."""
 
     environments: list[Environment]
     """Environments of the project, in display order. For a service token, only those in the
@@ -1048,7 +1054,7 @@ class ProxyConnection(TypedDict):
     """ARN of the AWS Lambda function."""
 
     region: str
-    """AWS region of the function; must be the same as in `lambda_arn`."""
+    """AWS region of the Lambda function; must be the same as in `lambda_arn`."""
 
     shared_secret: str
     """Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
@@ -1064,19 +1070,21 @@ class RevokedSessions(TypedDict):
 
 
 class RotationConfigResponse(TypedDict):
-    """A rotation. The connection settings of its database are never returned."""
+    """A rotation, which regularly replaces the credential of a database user and writes the new
+    credential to secrets. The connection settings of the database are never returned.
+    """
 
     connection_method: ConnectionMethod
-    """Connection method: direct, or through a proxy function."""
+    """Connection method: direct, or through an AWS Lambda function (proxy)."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the rotation."""
 
     environment_id: str
     """ID of the environment whose secrets the rotation writes."""
 
     error_message: NotRequired[str]
-    """Current error or warning; absent if there is none."""
+    """Current error or warning of the rotation; absent if there is none."""
 
     id: str
     """Rotation ID."""
@@ -1103,11 +1111,11 @@ class RotationConfigResponse(TypedDict):
     """Status of the rotation."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the rotation."""
 
 
 class RotationHistory(TypedDict):
-    """An attempt to rotate a credential that has ended."""
+    """A completed attempt to rotate a credential."""
 
     completed_at: str
     """Time when the attempt ended."""
@@ -1200,7 +1208,7 @@ class Scan(TypedDict):
     """Time when the scan ended."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the scan."""
 
     created_by: str
     """ID of the user who created the scan."""
@@ -1256,7 +1264,7 @@ class ScanWithFindings(TypedDict):
     """Time when the scan ended."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the scan."""
 
     created_by: str
     """ID of the user who created the scan."""
@@ -1303,7 +1311,7 @@ class ScannedFile(TypedDict):
 
 
 class SealedBundle(TypedDict):
-    """A bundle and its metadata."""
+    """A bundle (a file with encrypted secrets) and its metadata."""
 
     bundle: str
     """Bundle file, encoded in base64."""
@@ -1327,8 +1335,8 @@ class SealedBundle(TypedDict):
     """Sequence number of the bundle: its creation time as Unix time in microseconds."""
 
     signer: str
-    """Public key of the bundle's signer, which is always this instance. Everyone who opens bundles
-    should verify the signer.
+    """Public key of this service instance, which signed the bundle. Programs that open bundles
+    should check that a bundle was signed with this key.
     """
 
 
@@ -1336,7 +1344,7 @@ class Secret(TypedDict):
     """A secret without its value."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the secret."""
 
     created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
@@ -1353,10 +1361,10 @@ class Secret(TypedDict):
     """
 
     id: str
-    """Secret ID."""
+    """ID of the secret."""
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret, such as `DATABASE_URL`."""
 
     type: Literal["string"]
     """Type of the secret: always `string`."""
@@ -1372,8 +1380,8 @@ class Secret(TypedDict):
 
 
 class SecretMapping(TypedDict):
-    """Secret keys under which the parts of a credential are stored. `None` means the default
-    secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
+    """Secret keys under which the parts of a credential are stored. An absent field means the
+    default secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
     """
 
     database: NotRequired[str | None]
@@ -1413,10 +1421,10 @@ class SecretVersion(TypedDict):
     """ID of the history entry, stable across requests."""
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret."""
 
     secret_id: str
-    """Secret ID."""
+    """ID of the secret."""
 
     value: NotRequired[Hidden]
     """Decrypted value of this version, if values are included. Absent for a version in which the
@@ -1431,7 +1439,7 @@ class SecretWithInheritance(TypedDict):
     """A secret, possibly inherited, without its value."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the secret."""
 
     created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
@@ -1448,7 +1456,7 @@ class SecretWithInheritance(TypedDict):
     """
 
     id: str
-    """Secret ID."""
+    """ID of the secret."""
 
     inherited_from: NotRequired[str]
     """Name of the ancestor environment from which the secret is inherited; absent if the
@@ -1456,7 +1464,7 @@ class SecretWithInheritance(TypedDict):
     """
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret, such as `DATABASE_URL`."""
 
     restricted: NotRequired[bool]
     """True if the secret is inherited from an environment that the caller may not read. The caller
@@ -1480,7 +1488,7 @@ class SecretWithValue(TypedDict):
     """A secret with its value."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the secret."""
 
     created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
@@ -1492,7 +1500,7 @@ class SecretWithValue(TypedDict):
     """ID of the environment that defines the secret."""
 
     id: str
-    """Secret ID."""
+    """ID of the secret."""
 
     inherited_from: NotRequired[str]
     """Name of the ancestor environment from which the secret is inherited; absent if the
@@ -1500,7 +1508,7 @@ class SecretWithValue(TypedDict):
     """
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret, such as `DATABASE_URL`."""
 
     type: Literal["string"]
     """Type of the secret: always `string`."""
@@ -1522,7 +1530,7 @@ class SecretWithValueAndInheritance(TypedDict):
     """A secret, possibly inherited, with its value."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the secret."""
 
     created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
@@ -1534,7 +1542,7 @@ class SecretWithValueAndInheritance(TypedDict):
     """ID of the environment that defines the secret."""
 
     id: str
-    """Secret ID."""
+    """ID of the secret."""
 
     inherited_from: NotRequired[str]
     """Name of the ancestor environment from which the secret is inherited; absent if the
@@ -1542,7 +1550,7 @@ class SecretWithValueAndInheritance(TypedDict):
     """
 
     key: str
-    """Secret key."""
+    """Key (name) of the secret, such as `DATABASE_URL`."""
 
     type: Literal["string"]
     """Type of the secret: always `string`."""
@@ -1570,7 +1578,7 @@ class ServiceToken(TypedDict):
     """True if the token may access all projects of the team."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the token."""
 
     created_by: str
     """ID of the user who created the token."""
@@ -1579,7 +1587,7 @@ class ServiceToken(TypedDict):
     """Environments that the token may access; empty if `all_environments` is true."""
 
     expires_at: NotRequired[str]
-    """Expiry time; absent if the token never expires."""
+    """Expiry time of the token; absent if the token never expires."""
 
     id: str
     """Token ID."""
@@ -1590,15 +1598,15 @@ class ServiceToken(TypedDict):
     """
 
     last_used_at: NotRequired[str]
-    """Time of the last use; absent if the token was never used. Updated with a delay of a little
-    more than a minute at most.
+    """Time of the last use; absent if the token was never used. The actual last use can be later,
+    by a little more than a minute at most.
     """
 
     last_used_ip: NotRequired[str]
     """IP address of the last use; absent if unknown."""
 
     name: str
-    """Display name."""
+    """Display name of the token."""
 
     outlives_session: bool
     """True if the text of the token was returned to a command-line session that ends before the
@@ -1612,7 +1620,9 @@ class ServiceToken(TypedDict):
     """Projects that the token may access; empty if `all_projects` is true."""
 
     rotated_at: NotRequired[str]
-    """Time of the last rotation; absent if the token was never rotated."""
+    """Time of the last rotation, which gave the token a new text; absent if the token was never
+    rotated.
+    """
 
     scopes: list[str]
     """Same as `permissions`, for clients that expect this name. The token's scope (projects and
@@ -1629,7 +1639,7 @@ class ServiceToken(TypedDict):
     """First characters of the token text."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the token."""
 
 
 class ServiceTokenWithToken(TypedDict):
@@ -1642,7 +1652,7 @@ class ServiceTokenWithToken(TypedDict):
     """True if the token may access all projects of the team."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the token."""
 
     created_by: str
     """ID of the user who created the token."""
@@ -1651,7 +1661,7 @@ class ServiceTokenWithToken(TypedDict):
     """Environments that the token may access; empty if `all_environments` is true."""
 
     expires_at: NotRequired[str]
-    """Expiry time; absent if the token never expires."""
+    """Expiry time of the token; absent if the token never expires."""
 
     id: str
     """Token ID."""
@@ -1662,15 +1672,15 @@ class ServiceTokenWithToken(TypedDict):
     """
 
     last_used_at: NotRequired[str]
-    """Time of the last use; absent if the token was never used. Updated with a delay of a little
-    more than a minute at most.
+    """Time of the last use; absent if the token was never used. The actual last use can be later,
+    by a little more than a minute at most.
     """
 
     last_used_ip: NotRequired[str]
     """IP address of the last use; absent if unknown."""
 
     name: str
-    """Display name."""
+    """Display name of the token."""
 
     outlives_session: bool
     """True if the text of the token was returned to a command-line session that ends before the
@@ -1684,7 +1694,9 @@ class ServiceTokenWithToken(TypedDict):
     """Projects that the token may access; empty if `all_projects` is true."""
 
     rotated_at: NotRequired[str]
-    """Time of the last rotation; absent if the token was never rotated."""
+    """Time of the last rotation, which gave the token a new text; absent if the token was never
+    rotated.
+    """
 
     scopes: list[str]
     """Same as `permissions`, for clients that expect this name. The token's scope (projects and
@@ -1704,7 +1716,7 @@ class ServiceTokenWithToken(TypedDict):
     """First characters of the token text."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the token."""
 
 
 SubmittedChange = TypedDict(
@@ -1725,9 +1737,10 @@ SubmittedChange = TypedDict(
         # the change set fails with a conflict.
         "expected_version": "NotRequired[int | None]",
         # Name or ID of the environment from which the value is copied, for `copy`. Inherited
-        # values are copied too. The value is the one before the change set.
+        # values are copied too. The copied value is the one that the key had before the change
+        # set.
         "from": "NotRequired[str | None]",
-        # Secret key of the secret.
+        # Key (name) of the secret to change.
         "key": "str",
         # New value; required for `set`, otherwise absent.
         "value": "NotRequired[str | None]",
@@ -1777,7 +1790,7 @@ class Team(TypedDict):
     """A team."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the team."""
 
     created_by: str
     """ID of the user who created the team."""
@@ -1789,7 +1802,7 @@ class Team(TypedDict):
     """True for a personal team, created at its owner's first sign-in."""
 
     name: str
-    """Display name."""
+    """Display name of the team."""
 
     plan: str
     """Name of the team's plan."""
@@ -1798,7 +1811,7 @@ class Team(TypedDict):
     """Short name of the team in URLs."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the team."""
 
 
 class TeamInvitation(TypedDict):
@@ -1810,13 +1823,13 @@ class TeamInvitation(TypedDict):
     """
 
     created_at: str
-    """Creation time."""
+    """Creation time of the invitation."""
 
     email: str
     """E-mail address of the invited person."""
 
     expires_at: str
-    """Expiry time."""
+    """Expiry time of the invitation."""
 
     id: str
     """Invitation ID."""
@@ -1878,7 +1891,7 @@ class TeamMember(TypedDict):
     """
 
     team_id: str
-    """Team ID."""
+    """ID of the team."""
 
     updated_at: str
     """Time of the last change of the role; for a pending invitation, the time at which it was last
@@ -1893,13 +1906,13 @@ class TeamName(TypedDict):
     """ID and names of a team."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the team."""
 
     id: str
     """Team ID."""
 
     name: str
-    """Display name."""
+    """Display name of the team."""
 
     slug: str
     """Short name of the team in URLs."""
@@ -1921,14 +1934,14 @@ class TeamUse(TypedDict):
     """Team ID."""
 
     usage: Uses
-    """Usage of each limited resource."""
+    """Usage of each resource that a plan can limit."""
 
 
 class TeamWithMembers(TypedDict):
     """A team with its members, as returned to a member of the team."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the team."""
 
     created_by: str
     """ID of the user who created the team."""
@@ -1940,7 +1953,7 @@ class TeamWithMembers(TypedDict):
     """True for a personal team, created at its owner's first sign-in."""
 
     name: str
-    """Display name."""
+    """Display name of the team."""
 
     plan: str
     """Name of the team's plan."""
@@ -1949,7 +1962,7 @@ class TeamWithMembers(TypedDict):
     """Short name of the team in URLs."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the team."""
 
     member_count: int
     """Number of members of the team."""
@@ -1980,7 +1993,7 @@ class TokenSelf(TypedDict):
     """Type of credential: always `service_token`."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the token."""
 
     environment_ids: NotRequired[list[str]]
     """Environments that the token may access; empty if it may access all environments of its
@@ -1988,19 +2001,19 @@ class TokenSelf(TypedDict):
     """
 
     expires_at: NotRequired[str]
-    """Expiry time; absent if the token never expires."""
+    """Expiry time of the token; absent if the token never expires."""
 
     id: str
     """Token ID."""
 
     name: str
-    """Display name."""
+    """Display name of the token."""
 
     permissions: list[str]
     """Permissions of the token: `read`, `write` or both."""
 
     project_ids: list[str]
-    """Projects that the token may access; empty if it may access all projects."""
+    """Projects that the token may access; empty if it may access all projects of the team."""
 
     scopes: list[str]
     """Same as `permissions`, for clients that expect this name."""
@@ -2010,7 +2023,7 @@ class TokenSelf(TypedDict):
 
 
 class Use(TypedDict):
-    """Usage of one resource."""
+    """Usage of one resource that a plan can limit."""
 
     limit: int | None
     """Limit of the plan; `null` means unlimited."""
@@ -2080,13 +2093,15 @@ class UserSession(TypedDict):
     """Name that the client reported; for a browser, its product name."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the session."""
 
     current: bool
     """True for the session that made this request."""
 
     expires_at: str
-    """Expiry time. A browser session ends earlier if no requests are made with it."""
+    """Expiry time. A browser session ends earlier if it is not used for the idle timeout of the
+    service, by default 60 minutes.
+    """
 
     hostname: NotRequired[str]
     """Name of the client's machine, as reported by the client."""
@@ -2131,7 +2146,7 @@ class UserTeam(TypedDict):
 
 
 class Uses(TypedDict):
-    """Usage of each limited resource."""
+    """Usage of each resource that a plan can limit."""
 
     api_requests: Use
     """Number of API requests. They are not counted, so `used` is absent: counting would need a
@@ -2172,8 +2187,8 @@ class Uses(TypedDict):
 
 
 class WebhookDelivery(TypedDict):
-    """An event that was delivered to a webhook or is still to be delivered. The message ID that
-    the receiver gets is `msg_` and the delivery ID.
+    """Delivery of an event to a webhook: pending, delivered or failed. The message ID that the
+    receiver gets is `msg_` followed by the delivery ID.
     """
 
     attempts: int

@@ -14,7 +14,7 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-#[cfg(all(feature = "postgres", feature = "testing"))]
+#[cfg(feature = "testing")]
 pub(crate) use migrations::fingerprint;
 
 /// Number of connections for queries of the audit log.

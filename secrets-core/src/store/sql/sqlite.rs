@@ -204,6 +204,17 @@ fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, Option<File>)> {
     Ok((options, held))
 }
 
+/// Creates a database file with all tables and without rows, and does not wait for the disk.
+#[cfg(feature = "testing")]
+pub(crate) async fn create_for_tests(path: &Path) -> StoreResult<()> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Off);
+    migrate_schema(&options).await
+}
+
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
     let opening = |error| error::not_opened(error, passes);
     let mut connection = options.connect().await.map_err(opening)?;
