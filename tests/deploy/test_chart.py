@@ -36,6 +36,8 @@ EVERYTHING = {
     "secretSettings": {"smtp_url": {"secret": "mail", "key": "url"}},
     "configMap": "plans",
     "tlsSecret": "inner",
+    "trustedCertificates": {"configMap": "authorities"},
+    "extraEnv": [{"name": "AWS_REGION", "value": "eu-central-1"}],
     "ingress": {
         "enabled": True,
         "className": "nginx",
@@ -117,7 +119,9 @@ def test_optional_manifests_depend_on_the_values(chart: helm_python.Chart) -> No
 def test_the_container_gets_only_settings_of_the_program(
     chart: helm_python.Chart, values: dict[str, Any]
 ) -> None:
-    assert environment(render(chart, values)).keys() <= known.variables()
+    others = {"AWS_REGION", "SSL_CERT_FILE"} if values is EVERYTHING else set()
+
+    assert environment(render(chart, values)).keys() - known.variables() == others
 
 
 def test_the_values_in_the_documentation_are_valid(chart: helm_python.Chart) -> None:
@@ -150,6 +154,9 @@ def test_the_schema_of_the_values_has_every_setting() -> None:
         (REQUIRED | {"settings": REQUIRED["settings"] | {"root_key": "a"}}, "root_key"),
         (REQUIRED | {"ingress": {"enabled": True}}, "/ingress/host"),
         (REQUIRED | {"replica": 1}, "replica"),
+        (REQUIRED | {"extraEnv": [{"name": "SECRETS_LOG", "value": "a"}]}, "/extraEnv/0/name"),
+        (REQUIRED | {"extraEnv": [{"name": "SSL_CERT_FILE"}]}, "/extraEnv/0/name"),
+        (REQUIRED | {"trustedCertificates": {"secret": "a"}}, "trustedCertificates"),
     ],
 )
 def test_invalid_values_are_refused(
@@ -176,6 +183,30 @@ def test_the_root_key_may_be_in_a_key_service(chart: helm_python.Chart) -> None:
         chart.validate_schema(values | {"settings": REQUIRED["settings"]})
 
 
+def test_trusted_certificates_are_the_file_that_the_variable_names(
+    chart: helm_python.Chart,
+) -> None:
+    values = REQUIRED | {"trustedCertificates": {"configMap": "bundle", "key": "all.pem"}}
+    manifests = render(chart, values)
+    path = environment(manifests)["SSL_CERT_FILE"]
+    (mount,) = [m for m in container(manifests)["volumeMounts"] if path.startswith(m["mountPath"])]
+    volumes = manifests["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    (volume,) = [v for v in volumes if v["name"] == mount["name"]]
+
+    assert volume["configMap"]["name"] == "bundle"
+    assert volume["configMap"]["items"] == [{"key": "all.pem", "path": path.rsplit("/", 1)[1]}]
+    assert mount["readOnly"] is True
+
+
+def test_further_variables_may_come_from_secrets(chart: helm_python.Chart) -> None:
+    key = {"name": "AWS_SECRET_ACCESS_KEY"}
+    key |= {"valueFrom": {"secretKeyRef": {"name": "aws", "key": "secret"}}}
+    manifests = render(chart, REQUIRED | {"extraEnv": [key]})
+
+    assert key in container(manifests)["env"]
+    kubernetes_validate.validate(manifests["Deployment"], NEWEST, strict=True)
+
+
 @pytest.mark.parametrize("values", [REQUIRED, EVERYTHING])
 def test_secrets_are_mounted_as_files(chart: helm_python.Chart, values: dict[str, Any]) -> None:
     manifests = render(chart, values)
@@ -183,8 +214,9 @@ def test_secrets_are_mounted_as_files(chart: helm_python.Chart, values: dict[str
     (sources,) = [v["projected"]["sources"] for v in volumes if v["name"] == "secrets"]
     files = {f"/run/secrets/{item['path']}" for s in sources for item in s["secret"]["items"]}
     variables = environment(manifests)
+    settings = {name for name in variables if re.fullmatch("SECRETS_.*_FILE", name)}
 
-    assert {variables[name] for name in variables if name.endswith("_FILE")} == files
+    assert {variables[name] for name in settings} == files
     assert not {"Secret", "ConfigMap"} & manifests.keys()
     assert all("valueFrom" not in variable for variable in container(manifests)["env"])
 
