@@ -25,7 +25,10 @@ export type BundleRefusal =
 
 /** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
 export type Unlock =
-  /** Passphrase of 12 to 1,024 characters. Deriving a key from it takes up to a second and 64 MiB of memory. */
+  /**
+   * Passphrase of 12 to 1,024 characters. Deriving a key from it takes up to a second and 64 MiB of memory for a bundle
+   * of the service. The parameters in other bundles can require up to 256 MiB and several seconds.
+   */
   | { passphrase: string; key?: undefined; privateKey?: undefined }
   /** Key generated for this bundle: `scbk_…`. */
   | { key: string; passphrase?: undefined; privateKey?: undefined }

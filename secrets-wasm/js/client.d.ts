@@ -54,9 +54,9 @@ export interface ClientOptions {
  * HTTP client of a service. It has the same methods as a `Session` of a `Service` in memory.
  *
  * If the service is overloaded (429) or unavailable (503) and its response has a `Retry-After` header, the request is
- * sent again after the time in the header, within `totalTimeout`. The minimum wait doubles with each further retry,
- * and a call sends at most 10 requests. A GET request is also sent again after the status 502 or 504 with a
- * `Retry-After` header, and once if its connection breaks. Redirects are not followed, since the token would be sent
+ * sent again after the time in the header, within `totalTimeout`. The minimum wait doubles with each further retry, up
+ * to 8 seconds, and a call sends at most 10 requests. A GET request is also sent again after the status 502 or 504 with
+ * a `Retry-After` header, and once if its connection breaks. Redirects are not followed, since the token would be sent
  * to another address.
  */
 export interface Client extends Operations {}

@@ -1222,7 +1222,7 @@ export interface TeamUse {
   plan: string;
   /** Team ID. */
   team_id: string;
-  /** Usage of each resource that a plan can limit. */
+  /** Usage of each resource that a plan can limit, and of API requests. */
   usage: Uses;
 }
 
@@ -1287,7 +1287,7 @@ export interface TokenSelf {
 /** Reason why a rotation attempt was started. */
 export type TriggerType = "scheduled" | "manual";
 
-/** Usage of one resource that a plan can limit. */
+/** Usage of one resource, and its limit. */
 export interface Use {
   /** Limit of the plan; `null` means unlimited. */
   limit: number | null;
@@ -1373,7 +1373,7 @@ export interface UserTeam {
   user_id: string;
 }
 
-/** Usage of each resource that a plan can limit. */
+/** Usage of each resource that a plan can limit, and of API requests. */
 export interface Uses {
   /** Number of API requests. They are not counted, so `used` is absent: counting would need a database write for each request. */
   api_requests: Use;

@@ -13,7 +13,7 @@ export interface WorkerOptions {
 
 /**
  * Opens a bundle in a new worker (a thread of the browser or of Node.js), so that the page stays responsive: a
- * passphrase needs up to a second of computation. The worker is terminated afterwards, which releases all of its
+ * passphrase can need several seconds of computation. The worker is terminated afterwards, which releases all of its
  * memory. The worker gets a copy of the bytes of the bundle.
  *
  * @throws {SecretsError<BundleRefusal | "invalid" | "internal">} `internal` with the code `worker_failed` or

@@ -82,7 +82,29 @@ impl Drop for Searched {
     }
 }
 
+/// True if the file contains the first characters of the values of tests, followed by three more
+/// characters of a value: four characters alone occur by chance in a large file of encrypted data.
 fn holds_value(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
-    memchr::memmem::find(&bytes, b"kvc_").is_some()
+    let is_character = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    memchr::memmem::find_iter(&bytes, b"kvc_").any(|start| {
+        let next = bytes.get(start + 4..start + 7);
+        next.is_some_and(|next| next.iter().all(is_character))
+    })
+}
+
+#[test]
+fn values_are_found_and_random_bytes_are_not() {
+    let folder = TempDir::new_in(folder()).unwrap();
+    let path = folder.path().join("file");
+    for (bytes, expected) in [
+        (b"\0\0kvc_abc".as_slice(), true),
+        (b"kvc_a\0bkvc_a-9", true),
+        (b"kvc_ab", false),
+        (b"kvc_ab\0", false),
+        (b"kvc", false),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(holds_value(&path), expected, "{bytes:?}");
+    }
 }

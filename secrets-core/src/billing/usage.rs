@@ -21,11 +21,11 @@ pub struct TeamUse {
     /// Start of the next month, in UTC.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub period_end: Time,
-    /// Usage of each resource that a plan can limit.
+    /// Usage of each resource that a plan can limit, and of API requests.
     pub usage: Uses,
 }
 
-/// Usage of each resource that a plan can limit.
+/// Usage of each resource that a plan can limit, and of API requests.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Uses {
@@ -54,7 +54,7 @@ pub struct Uses {
     pub api_requests: Use,
 }
 
-/// Usage of one resource that a plan can limit.
+/// Usage of one resource, and its limit.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Use {

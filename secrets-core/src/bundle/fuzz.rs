@@ -74,7 +74,7 @@ fn header(bytes: &[u8]) {
 }
 
 /// Creates a bundle whose payload is the input. Checks that the bundle opens if and only if the
-/// input is a JSON array of secrets that are sorted by secret key.
+/// input is a JSON array of secrets that are sorted by secret key, without whitespace at the end.
 fn payload(bytes: &[u8]) {
     let (key, signing) = &*OWN;
     let time = Time::from_timestamp(NOW, 0).unwrap();

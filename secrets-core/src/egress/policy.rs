@@ -65,7 +65,8 @@ impl EgressPolicy {
     }
 
     /// True if connecting to `address` without TLS is allowed: the operator must have listed the
-    /// address or `host`, the name that was resolved to the address.
+    /// address or `host`. `host` is the name that was resolved to the address, or the address as
+    /// the tenant wrote it.
     #[must_use]
     pub fn permits_plaintext(&self, host: &str, address: IpAddr) -> bool {
         classify(address) != Class::Forbidden && self.lists(host, address)

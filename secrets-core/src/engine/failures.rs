@@ -55,8 +55,8 @@ pub enum WorkItem {
     ProjectPurge(ProjectId),
     /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
-    /// Decrypting the stored records of a rotation. While they cannot be decrypted, the rotation
-    /// has the status `error`.
+    /// Decrypting the stored records of a rotation. An active rotation whose records cannot be
+    /// decrypted gets the status `error`.
     RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),

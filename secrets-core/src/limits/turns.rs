@@ -1,5 +1,5 @@
-//! Turns: jobs that share a resource, such as a team, run one at a time, in the order in which they
-//! began to wait.
+//! Turns: jobs that share a resource, such as a team, run one at a time, roughly in the order in
+//! which they began to wait.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,8 +9,8 @@ use async_lock::{Mutex as AsyncMutex, MutexGuardArc};
 
 use crate::model::lock::lock;
 
-/// Lets the jobs that use a resource run one at a time, in the order in which they began to wait. A
-/// key of type `K` identifies the resource, such as a team.
+/// Lets the jobs that use a resource run one at a time, roughly in the order in which they began to
+/// wait. A key of type `K` identifies the resource, such as a team.
 pub struct Turns<K>(Arc<Mutex<HashMap<K, Arc<AsyncMutex<()>>>>>);
 
 /// Turn of one job: its right to use the resource. Dropping the turn lets the next waiting job run.

@@ -43,7 +43,7 @@ pub const PURGE: Periodic = Periodic {
 /// never reused.
 ///
 /// If a project cannot be purged, the failure is reported, and the next call tries again. The other
-/// projects are purged nevertheless.
+/// projects are purged nevertheless, unless the store is unavailable.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
     let failures = engine.shared::<Failures>();

@@ -107,7 +107,8 @@ struct StoredProxy {
     shared_secret: Plaintext,
 }
 
-/// Returns the kind of database with this name. Fails if the service has no driver for it.
+/// Returns the kind of database with this name. Fails if the kind is not built in and the service
+/// has no driver for it.
 pub(super) fn database_kind(ports: &Ports, name: &Integration) -> Result<DatabaseKind> {
     let kinds = ports.database_kinds();
     kinds.iter().find(|kind| kind.name == name.as_str()).copied().ok_or_else(|| {
@@ -273,8 +274,10 @@ pub(super) async fn open(
         }
         None => None,
     };
+    let name = rotation.settings.integration.as_str();
+    let kind = ports.database_kinds().into_iter().find(|kind| kind.name == name);
     Ok(Target {
-        kind: database_kind(ports, &rotation.settings.integration)?,
+        kind: kind.unwrap_or(DatabaseKind::UNKNOWN),
         host: connection.host,
         port: connection.port,
         database: connection.database,

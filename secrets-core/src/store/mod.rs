@@ -142,9 +142,9 @@ pub trait Store: Send + Sync {
     }
 
     /// Stores audit entries of reads as one record, a batch (see
-    /// [`AuditWrites::insert_audit_batch`]), in a transaction of its own. Does not wait for
-    /// transactions that are still waiting in [`begin`](Self::begin), so that a queue of writes
-    /// does not delay reads.
+    /// [`AuditWrites::insert_audit_batch`]), and commits the batch. Does not wait for transactions
+    /// that are still waiting in [`begin`](Self::begin), so that a queue of writes does not delay
+    /// reads.
     async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.insert_audit_batch(entries).await?;

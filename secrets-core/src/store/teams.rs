@@ -70,9 +70,9 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Numbers and sizes of a team's resources, without those of deleted projects. Plans limit some
-/// resources per project or environment; for these, a field `most_…` contains the highest number or
-/// size in a single project or environment.
+/// Numbers and sizes of a team's resources. Only `stored_bytes` includes those of deleted projects.
+/// Plans limit some resources per project or environment; for these, a field `most_…` contains the
+/// highest number or size in a single project or environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Number of members of the team.

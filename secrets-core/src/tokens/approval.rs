@@ -20,8 +20,8 @@ const APPROVAL_REQUIRED: Error = Error::ApprovalRequired(
 );
 
 /// True if the caller uses a command-line session and a service token with this expiry would
-/// outlive it. Such a token may only be created soon after signing in: fails if the session is
-/// older than that.
+/// outlive it. A session may create or rotate such a token only in its first 15 minutes: fails if
+/// the session is older.
 pub(super) fn outlives_session(
     caller: &Person,
     expires_at: Option<Time>,

@@ -33,8 +33,9 @@ class Bundle(Closing):
     """An opened bundle: the encrypted and signed export of one environment. Its signature was
     verified when it was opened. Iterating over the bundle decrypts its secrets one by one.
 
-    An error during the iteration means that the signer wrote a bundle that breaks a rule of the
-    format. Then do not use the secrets that were returned before the error either.
+    An error during the iteration means that the bundle breaks a rule of the format, or that its
+    file was changed or cannot be read. Then do not use the secrets that were returned before the
+    error either.
     """
 
     def __init__(self, native: _native.Bundle) -> None:

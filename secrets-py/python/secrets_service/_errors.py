@@ -120,8 +120,8 @@ class InternalError(SecretsError):
 
 
 class NotStarted(SecretsError):
-    """The embedded service did not start: its root key is missing or cannot decrypt the stored
-    data, or its database cannot be used."""
+    """The embedded service did not start: the stored data cannot be decrypted with its root key, or
+    its database cannot be used."""
 
     kind = "not_started"
 

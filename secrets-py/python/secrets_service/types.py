@@ -1934,7 +1934,7 @@ class TeamUse(TypedDict):
     """Team ID."""
 
     usage: Uses
-    """Usage of each resource that a plan can limit."""
+    """Usage of each resource that a plan can limit, and of API requests."""
 
 
 class TeamWithMembers(TypedDict):
@@ -2023,7 +2023,7 @@ class TokenSelf(TypedDict):
 
 
 class Use(TypedDict):
-    """Usage of one resource that a plan can limit."""
+    """Usage of one resource, and its limit."""
 
     limit: int | None
     """Limit of the plan; `null` means unlimited."""
@@ -2146,7 +2146,7 @@ class UserTeam(TypedDict):
 
 
 class Uses(TypedDict):
-    """Usage of each resource that a plan can limit."""
+    """Usage of each resource that a plan can limit, and of API requests."""
 
     api_requests: Use
     """Number of API requests. They are not counted, so `used` is absent: counting would need a

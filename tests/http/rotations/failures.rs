@@ -377,13 +377,19 @@ async fn a_kind_of_database_without_a_driver_is_an_error_until_the_driver_is_bac
 
     let entry = main.rotate().await;
 
-    let message = "the service has no driver for this kind of database";
+    let message = Fault::Unsupported.sentence();
     assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
     assert_eq!(main.shown().await["status"], "error");
     main.works(&app).await;
     app.sql("UPDATE rotations SET integration = 'postgresql'").await;
     main.succeed().await;
     assert_eq!(main.shown().await["status"], "active");
+    app.sql("UPDATE rotations SET integration = 'oracle'").await;
+    app.wait(TimeDelta::days(31));
+    main.settle(&app).await;
+    let mut reads = app.store.read().await.unwrap();
+    let attempts = reads.concluded_attempts(main.record(&app).await.id, 10).await.unwrap();
+    assert_eq!(attempts.len(), 4, "the check that was due before stopped the attempt");
 }
 
 on_every_store![

@@ -122,12 +122,6 @@ impl<'w, 'a> Attempt<'w, 'a> {
                 work.engine.shared::<Failures>().report_scheduled(item, work.engine.now());
                 return work.conclude_failed(record, reason).await;
             }
-            // The rotation was created by a service with more drivers.
-            Err(crate::model::Error::Invalid(_)) => {
-                let message = "the service has no driver for this kind of database";
-                let reason = Reason::new("unsupported", message, Effect::Error);
-                return work.conclude_failed(record, reason).await;
-            }
             Err(error) => return Err(error.into()),
         };
         let mut attempt = Attempt { work, record, target, login };

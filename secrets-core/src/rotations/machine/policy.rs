@@ -62,7 +62,7 @@ impl Fault {
     }
 
     /// Returns the effect on the rotation if an attempt ends because of this error: a later retry,
-    /// or status `error` or `disabled`.
+    /// or the status `error`.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable

@@ -29,7 +29,8 @@ pub(crate) struct Secret {
 pub(crate) struct ListedSecret {
     /// Secret key.
     pub(crate) key: String,
-    /// True if the secret hides its key from the environment and its children.
+    /// True if the secret is hidden: the environment has no value for its key, not even an inherited
+    /// one.
     #[serde(default)]
     pub(crate) hidden: bool,
 }

@@ -211,7 +211,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Scans a text, and adds the credentials that it contains to the findings.
+    /// Scans a text, and adds a finding for each credential that it contains.
     pub(crate) fn scan(&mut self, text: &Text) {
         self.counts.texts += 1;
         self.counts.bytes += text.content.len() as u64;
