@@ -95,12 +95,13 @@ export const api = {
   project: async (project) => (await send("GET", `/projects/${segment(project)}`)).body,
 
   /**
-   * Compares the environments of a project; with `equal`, also their values.
+   * Compares the environments of a project; with `equal`, also their values, which the audit log records.
    * @param {string} project
-   * @param {{ equal?: boolean, etag?: string | null }} options
+   * @param {{ equal?: boolean, etag?: string | null, environments?: string[] }} options `environments` are the IDs of
+   *   the only environments to compare, with `equal`
    */
-  compare: (project, { equal = false, etag = null }) =>
-    send("GET", `/projects/${segment(project)}/compare${equal ? "?equal=true" : ""}`, { etag }),
+  compare: (project, { equal = false, etag = null, environments = [] }) =>
+    send("GET", `/projects/${segment(project)}/compare${equal ? "?equal=true" : ""}${environments.length ? `&environments=${environments.join()}` : ""}`, { etag }),
 
   /**
    * Reads a secret with its value. The audit log records it.

@@ -1,14 +1,15 @@
 // Entry point of the dashboard: shows the screen for the current path.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { loadSession, session, sessionError } from "./api.js";
+import { isBusy } from "./grid/editing.js";
 import { Project } from "./grid/project.js";
-import { Bar } from "./parts/bar.js";
+import { Bar, isPaletteOpen } from "./parts/bar.js";
 import { applyTheme } from "./parts/browser.js";
 import { html } from "./parts/html.js";
-import { Empty, Ended, Failed, Notices, SECTION_STYLES, SignedOut, Skeleton, loadLate } from "./parts/messages.js";
+import { DIALOG_STYLES, Empty, Ended, Failed, Notices, SECTION_STYLES, SignedOut, Skeleton, late, loadLate } from "./parts/messages.js";
 import { projectsPath, route, start } from "./routes.js";
 import { words } from "./words.js";
 
@@ -58,6 +59,41 @@ function Screen() {
   return html`<${Bar} /><main><${Empty} title=${words.errors.page} actions=${back} /></main>`;
 }
 
+/** Opens and closes the command palette with Ctrl-K. */
+function usePaletteKey() {
+  useEffect(() => {
+    const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+      const isKey = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k";
+      // Another dialog may contain input that is not saved.
+      if (!isKey || (isBusy() && !isPaletteOpen.value)) return;
+      event.preventDefault();
+      isPaletteOpen.value = !isPaletteOpen.value;
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+/** Command palette. Its code is loaded when it is opened for the first time. */
+function LatePalette() {
+  const [Palette, setPalette] = useState(/** @type {any} */ (null));
+  const chosen = useRef(/** @type {(() => void) | null} */ (null));
+  const isOpen = isPaletteOpen.value;
+  const close = (/** @type {(() => void) | null} */ run = null) => {
+    chosen.current = run;
+    isPaletteOpen.value = false;
+  };
+  usePaletteKey();
+  useEffect(() => {
+    // The palette is closed and has given the focus back, so that the command can move it.
+    if (!isOpen) chosen.current?.();
+    chosen.current = null;
+    if (!isOpen || Palette) return;
+    late(() => import("./windows/palette.js"), DIALOG_STYLES).then((module) => (module ? setPalette(() => module.Palette) : close()));
+  }, [isOpen]);
+  return isOpen && Palette && html`<${Palette} onChoose=${close} onClose=${() => close()} />`;
+}
+
 function App() {
   const current = session.value;
   useEffect(() => {
@@ -66,7 +102,7 @@ function App() {
   if (current === "loading") return html`<${Bar} /><main class="list"><${Skeleton} rows=${6} /></main>`;
   if (current === "out") return html`<${SignedOut} />`;
   if (current === "failed") return html`<${Bar} /><main><${Failed} error=${sessionError.value} onRetry=${loadSession} /></main>`;
-  return html`<${Screen} /><${Notices} />${current === "ended" && html`<${Ended} />`}`;
+  return html`<${Screen} /><${LatePalette} /><${Notices} />${current === "ended" && html`<${Ended} />`}`;
 }
 
 applyTheme();

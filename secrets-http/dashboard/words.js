@@ -36,6 +36,7 @@ export const words = {
     againDone: "Continue",
   },
   account: { menu: "Account", settings: "Sessions", signOut: "Sign out", api: "API documentation" },
+  palette: "Search and commands",
   form: { check: "Correct the marked fields." },
   sections: {
     ofProject: "Project",
@@ -82,6 +83,7 @@ export const words = {
       managed: "Managed",
       recent: "Changed in 7 days",
     },
+    compare: "Compare environments",
     equal: "Mark equal values",
     equalHint: "The service compares the values without sending them. The comparison is recorded in the audit log.",
     legend: "Legend and shortcuts",

@@ -272,6 +272,39 @@ test("texts in the grid and its windows are text", async () => {
   await context.close();
 });
 
+test("texts in the comparison and in the command palette are text", async () => {
+  const { page, context, seen } = await opened();
+  const dialog = page.getByRole("dialog");
+  // Names of environments and keys as well, which the service would refuse.
+  await context.route(/\/api\/v1\/projects\/[^/]+\/compare/, async (route) => {
+    const response = await route.fetch({ headers: { ...route.request().headers(), authorization: `Bearer ${tokenOf("alice")}` } });
+    // A comparison that has not changed has no content.
+    if (response.status() === 304) return route.fulfill({ response });
+    const json = await response.json();
+    const keys = json.keys.map((row, index) => ({ ...row, key: `${row.key} ${PAYLOADS[index % PAYLOADS.length]}` }));
+    const environments = json.environments.map((one, index) => ({ ...one, name: `${one.name} ${PAYLOADS[index]}` }));
+    return route.fulfill({ response, json: { ...json, environments, keys } });
+  });
+  await openGrid(page, server.url, place.slug);
+  await page.locator("#grid").press("d");
+  await dialog.waitFor();
+  await check(page, "compare", PAYLOADS);
+  await dialog.getByRole("button", { name: "Compare values" }).click();
+  await dialog.getByText("Compared.").waitFor();
+  await check(page, "compared", PAYLOADS);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await dialog.getByRole("option", { name: /Project$/ }).first().waitFor();
+  for (const text of PAYLOADS.filter((_, index) => index % 8 === 0)) {
+    await dialog.getByRole("combobox").fill(text);
+    await page.waitForFunction((text) => document.querySelector("[role=option]")?.textContent.includes(text), text);
+    assert.deepEqual(await strays(page), [], text);
+  }
+  assert.deepEqual(seen.problems, []);
+  await context.close();
+});
+
 test("texts in addresses and dialogs are text", async () => {
   const { page, context, seen } = await opened({ height: 900 });
   const dialog = page.getByRole("dialog");

@@ -157,6 +157,51 @@ test("the audit log shows the entries that the filters of the address choose", a
   assert.match(await rows.first().textContent(), /^\d{4}-\d\d-\d\d\d+$/);
 });
 
+test("the audit log shows what a service token has read, also after it is revoked", async () => {
+  const { token, id } = await alice("POST", "/tokens", { name: "ci", team_id: place.team, project_ids: [place.project] });
+  await caller(server.url, token)("GET", `/projects/${place.slug}/environments/production/secrets/API_KEY`);
+  const { page } = await opened("tokens");
+  await page.getByRole("link", { name: "Activity: ci" }).click();
+  await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+  const actor = page.getByRole("combobox", { name: /^Actor/ });
+  const chosen = () => actor.evaluate((select) => select.selectedOptions[0].textContent);
+  assert.equal(await chosen(), "service token ci");
+  assert.equal(new URL(page.url()).searchParams.get("actor_id"), id);
+  assert.deepEqual(await page.locator(".record .action").allTextContents(), ["secret.read"]);
+  assert.deepEqual(await page.locator(".record .where-to").allTextContents(), ["Web API / production / API_KEY"]);
+  await alice("DELETE", `/tokens/${id}`);
+  await page.reload();
+  await page.locator(".record").waitFor();
+  assert.equal(await chosen(), "ci");
+});
+
+test("the audit log of a project is filtered by environment, and that of a team by project", async () => {
+  await alice("GET", `/projects/${place.slug}/environments/production/secrets/API_KEY`);
+  await change(alice, place.slug, [{ environment: "staging", key: "OTHER", action: "set", value: "kvc_x" }]);
+  const { slug } = await alice("POST", "/projects", { name: "Mailer", team_id: place.team });
+  const { page } = await opened("audit");
+  // Chooses an option, and waits until an entry of another place is gone.
+  const choose = async (name, option, other) => {
+    await page.locator(".record", { hasText: other }).first().waitFor();
+    await page.getByRole("combobox", { name: new RegExp(`^${name}`) }).selectOption({ label: option });
+    await page.locator(".record", { hasText: other }).first().waitFor({ state: "detached" });
+  };
+  const places = async (part) => [...new Set((await page.locator(".record .where-to").allTextContents()).map((text) => text.split(" / ")[part]))];
+  await choose("Environment", "staging", "production");
+  assert.deepEqual(await places(1), ["staging"]);
+  const { searchParams } = new URL(page.url());
+  const { environments } = await alice("GET", `/projects/${place.slug}`);
+  assert.equal(searchParams.get("environment_id"), environments.find(({ name }) => name === "staging").id);
+  await page.goto(`${server.url}/teams/${place.team}/audit`);
+  await choose("Project", "Mailer", "Web API");
+  assert.deepEqual(await places(0), ["Mailer"]);
+  // A shared address shows the same entries.
+  await page.reload();
+  await page.locator(".record").first().waitFor();
+  assert.deepEqual(await places(0), ["Mailer"]);
+  await alice("DELETE", `/projects/${slug}`);
+});
+
 test("the audit log has pages, and is downloaded whole", async () => {
   const changes = Array.from({ length: 230 }, (_, index) => ({ environment: "staging", key: `KEY_${index}`, action: "set", value: "kvc_x" }));
   await change(alice, place.slug, changes);

@@ -135,7 +135,7 @@ export function changedCells(before, after) {
 }
 
 /** Text that differs if a secret differs. @param {Secret | null | undefined} secret */
-const identity = (secret) => (secret ? `${secret.state} ${secret.from} ${secret.version} ${secret.updated_at}` : "");
+export const identity = (secret) => (secret ? `${secret.state} ${secret.from} ${secret.version} ${secret.updated_at}` : "");
 
 /**
  * @typedef {{ key: string, column: number }} CellPlace
@@ -215,11 +215,11 @@ export function moved(event, { row, column }, { rows, columns, page }) {
 
 /**
  * @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend" | "edit" | "add" | "hideHere" | "delete" |
- *   "giveUp" | "undo" | "redo" | "review" | "history" | "generate" | "copyTo" | "selectAll" | "selectRow" | "selectColumn"} Action
+ *   "giveUp" | "undo" | "redo" | "review" | "history" | "generate" | "copyTo" | "compare" | "selectAll" | "selectRow" | "selectColumn"} Action
  */
 
 /** Actions of single characters. @type {Record<string, Action>} */
-const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
+const LETTERS = { G: "generate", p: "copyTo", d: "compare", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
  * Returns the action of a key press, or `null`.

@@ -7,7 +7,7 @@ import { Icon, html } from "../parts/html.js";
 import { errorText } from "../parts/messages.js";
 import { ago, count, exactly, words } from "../words.js";
 import { SHOWS, description, isReadable, markOf, sizeOf, spoken } from "./cells.js";
-import { changeText, consequence, discard, editable, editables, isWritable, lastText } from "./editing.js";
+import { changeText, comparable, consequence, discard, editable, editables, isWritable, lastText } from "./editing.js";
 import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
@@ -57,6 +57,10 @@ export function Toolbar({ grid, onEqual }) {
     <div class="rest">
       ${grid.environments.value.some(isWritable) &&
       html`<button onClick=${() => (grid.editing.value = "new")}><${Icon} name="plus" />${words.edit.add}</button>`}
+      ${comparable(grid).length > 1 &&
+      html`<button class="bare" aria-label=${words.grid.compare} title=${`${words.grid.compare} (d)`} onClick=${() => (grid.isComparing.value = true)}>
+        <${Icon} name="compare" />
+      </button>`}
       <button class="chip" aria-pressed=${grid.isEqual.value} title=${words.grid.equalHint} onClick=${onEqual}>
         <${Icon} name="equal" />${words.grid.equal}
       </button>

@@ -29,6 +29,9 @@ export function generated() {
 /** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
 export const isWritable = ({ role }) => role === "write" || role === "admin";
 
+/** Returns the environments that the caller can compare. @param {GridState} grid */
+export const comparable = (grid) => grid.environments.value.filter(({ role }) => role !== "none");
+
 /** True for the name of a production environment. Saving changes to it needs a confirmation. */
 export const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
@@ -149,6 +152,7 @@ export function edit(grid, action) {
   else if (action === "generate") stageSelected(grid, "set");
   else if (action === "giveUp") giveUp(grid, grid.targets().map(({ row, environment }) => changeId(environment.id, row.key)));
   else if (action === "copyTo") grid.isCopying.value = grid.targets().length > 0 && grid.environments.value.some(isWritable);
+  else if (action === "compare") grid.isComparing.value = comparable(grid).length > 1;
   else if (action === "selectAll" || action === "selectRow" || action === "selectColumn") grid.select(action);
   else if (action === "edit") grid.editing.value = editable(grid);
   else if (action === "add") grid.editing.value = grid.environments.value.some(isWritable) ? "new" : null;

@@ -126,11 +126,10 @@ export function Grid({ grid, act }) {
   const view = useSignal({ scrollTop: 0, height: 800 });
   const { element, measure } = useView(view);
   const activeId = grid.activeId.value;
-  const isMoving = useRef(false);
   useLayoutEffect(() => {
-    if (isMoving.current) document.getElementById(activeId)?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    isMoving.current = false;
-  }, [activeId]);
+    if (grid.isMoving) document.getElementById(activeId)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    grid.isMoving = false;
+  }, [activeId, grid.active.value]);
 
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     const size = {
@@ -143,7 +142,7 @@ export function Grid({ grid, act }) {
     if (!to && !action) return;
     event.preventDefault();
     if (to) {
-      isMoving.current = true;
+      grid.isMoving = true;
       grid.moveTo(to.row, to.column, event.shiftKey);
     } else if (action) act(action);
   };

@@ -15,7 +15,7 @@ import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
 import { Detail, SaveBar, Toolbar } from "./controls.js";
 import { edit, given, isWritable, offer, usePaste } from "./editing.js";
 import { EnvironmentTabs, Grid } from "./grid.js";
-import { GridState, flashId } from "./state.js";
+import { GridState, flashId, shownGrid } from "./state.js";
 import { Values, copy } from "./values.js";
 
 /** Time for which a changed cell is marked, in ms. */
@@ -154,6 +154,10 @@ function Secrets({ grid, reload, read }) {
   const act = useMemo(() => actions(grid, read), [grid]);
   useStaged(grid);
   usePaste(grid);
+  useEffect(() => {
+    shownGrid.value = grid;
+    return () => void (shownGrid.value = null);
+  }, []);
   const hasRows = grid.rows.value.length > 0;
   const mark = () => {
     grid.isEqual.value = !grid.isEqual.value;

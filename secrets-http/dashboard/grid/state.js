@@ -32,10 +32,14 @@ export class GridState {
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column (0 for the column of keys). */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
+  /** True if the active cell must be scrolled into view once it is shown. */
+  isMoving = false;
   /** Corners of the selected cells; `null` for no selection. */
   range = signal(/** @type {import("./cells.js").Range | null} */ (null));
   /** True while the user chooses the environment to copy the selected values to. */
   isCopying = signal(false);
+  /** True while the window that compares two environments is open. */
+  isComparing = signal(false);
   /** Cells marked because another user has just changed them. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
   /** True if the text of the active value must be selected once it is shown. */
@@ -63,12 +67,12 @@ export class GridState {
   /** True if a window is open over the grid. */
   isWindowOpen = computed(
     () =>
-      this.isLegendOpen.value || this.isReviewing.value || this.isCopying.value || this.asked.value !== null ||
+      [this.isLegendOpen, this.isReviewing, this.isCopying, this.isComparing].some(({ value }) => value) || this.asked.value !== null ||
       [this.editing, this.pasted, this.historyOf].some(({ value }) => value !== null),
   );
 
   closeWindows() {
-    [this.isLegendOpen, this.isReviewing, this.isCopying].forEach((open) => (open.value = false));
+    [this.isLegendOpen, this.isReviewing, this.isCopying, this.isComparing].forEach((open) => (open.value = false));
     [this.asked, this.editing, this.pasted, this.historyOf].forEach((open) => (open.value = null));
   }
 
@@ -171,6 +175,7 @@ export class GridState {
   goTo(key, environment) {
     if (!this.places.value.has(key)) this.clear();
     const place = this.environments.value.findIndex(({ id }) => id === environment);
+    this.isMoving = true;
     if (isNarrow.value) this.narrow.value = place;
     this.active.value = { key, column: isNarrow.value ? 1 : place + 1 };
   }
@@ -195,6 +200,9 @@ export class GridState {
     setParameters({ q: "", show: "" });
   }
 }
+
+/** State of the grid on the screen; `null` on other screens. */
+export const shownGrid = signal(/** @type {GridState | null} */ (null));
 
 /** @param {number} row @param {number} column */
 export const cellId = (row, column) => `cell-${row}-${column}`;

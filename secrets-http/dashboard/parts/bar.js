@@ -1,6 +1,7 @@
 // The bar at the top of every screen, and the navigation between sections of a project or a team: links, and
 // `g` followed by a letter.
 
+import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { person, signOut } from "../api.js";
@@ -10,7 +11,11 @@ import { hasLetterKeys, nextTheme, theme } from "./browser.js";
 import { Icon, html } from "./html.js";
 import { errorText, notify } from "./messages.js";
 
-async function leave() {
+/** True while the command palette is open. */
+export const isPaletteOpen = signal(false);
+
+/** Signs the user out. A failure is shown as a notice. */
+export async function leave() {
   try {
     await signOut();
   } catch (error) {
@@ -56,6 +61,10 @@ export function Bar({ place }) {
       <a class="brand" href=${projectsPath} aria-label=${words.home}><span class="logo"><${Icon} name="lock" /></span><span class="name">${words.product}</span></a>
       ${place && html`<${Icon} name="right" /><span class="place">${place}</span>`}
     </nav>
+    ${person.value &&
+    html`<button class="bare" aria-label=${words.palette} aria-keyshortcuts="Control+K" title=${`${words.palette} (Ctrl-K)`} onClick=${() => (isPaletteOpen.value = true)}>
+      <${Icon} name="search" />
+    </button>`}
     <button class="bare" aria-label=${words.theme[theme.value]} title=${words.theme[theme.value]} onClick=${nextTheme}>
       <${Icon} name=${theme.value} />
     </button>
@@ -72,6 +81,12 @@ const SEQUENCE = 1_500;
 let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
+
+/** Opens a section, and focuses its navigation link. @param {string} path */
+export function go(path) {
+  follow();
+  navigate(path);
+}
 
 /**
  * True if an element uses typed letters itself, such as a text field.
@@ -91,8 +106,7 @@ function useLetters(links) {
       if (!link) return;
       event.preventDefault();
       event.stopPropagation();
-      follow();
-      navigate(link.path);
+      go(link.path);
     };
     // Handle the key before the grid, which has shortcuts of its own.
     addEventListener("keydown", onKeyDown, true);

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 
 /** @typedef {"system" | "light" | "dark"} Theme */
 
-const THEMES = /** @type {const} */ (["system", "light", "dark"]);
+export const THEMES = /** @type {const} */ (["system", "light", "dark"]);
 
 /** @param {string} name */
 function stored(name) {
@@ -33,11 +33,14 @@ export function applyTheme() {
   document.documentElement.dataset.theme = theme.value;
 }
 
-export function nextTheme() {
-  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length];
-  store("secrets-theme", theme.value);
+/** Applies a theme, and stores the choice in this browser. @param {Theme} next */
+export function setTheme(next) {
+  theme.value = next;
+  store("secrets-theme", next);
   applyTheme();
 }
+
+export const nextTheme = () => setTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]);
 
 /**
  * Turns single-letter keyboard shortcuts on or off, and stores the choice in this browser.

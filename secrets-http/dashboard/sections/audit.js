@@ -2,6 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 
+import { api } from "../api.js";
 import { Icon, html } from "../parts/html.js";
 import { Empty, errorText, notify } from "../parts/messages.js";
 import { parameter, setParameters } from "../routes.js";
@@ -12,12 +13,16 @@ import { RequestError } from "./form.js";
 import { AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
 import { words } from "./words.js";
 
-/** @typedef {import("./parts.js").Place} Place */
+/**
+ * @typedef {import("./parts.js").Place} Place
+ * @typedef {{ page: { logs: any[], next_cursor?: string }, tokens: any[], projects: any[] }} First first page of the audit
+ *   log, service tokens of the team, and its projects if the section is that of the team
+ */
 
 const text = words.audit;
 
 /** Query parameters of the page's URL that filter the audit log. */
-const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
+const FILTERS = ["action", "outcome", "actor_id", "project_id", "environment_id", "key", "from", "to"];
 
 /** Number of audit entries that one request fetches for display, unlike `FILE_PAGE` for exports. */
 const PAGE = 100;
@@ -51,7 +56,7 @@ function midnight(day, later = 0) {
 function queryOf({ project }, { from, to, ...filters }) {
   return {
     ...filters,
-    project_id: project?.id,
+    project_id: project?.id ?? filters.project_id,
     from: from ? midnight(from) : undefined,
     // The range includes the whole last day.
     to: to ? midnight(to, 1) : undefined,
@@ -85,18 +90,44 @@ const Choice = ({ name, label, options, value, onChange }) => html`<label class=
 </label>`;
 
 /**
- * Form with all filters of the audit log.
- * @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties
+ * Returns options that include the chosen one, which is from the page's URL.
+ * @param {string[][]} options @param {string} id @param {string} [title]
  */
-function Filters({ members, filters, onChange, onClear }) {
-  const people = members.filter(({ user_id }) => user_id).map(({ user_id, name, email }) => [user_id, name ?? email]);
-  const isKnown = (/** @type {string[][]} */ options) => options.some(([id]) => id === filters.action);
-  const actions = isKnown(text.actions) ? text.actions : [...text.actions, [filters.action, filters.action]];
+const withChosen = (options, id, title = id) => (options.some(([known]) => known === id) ? options : [...options, [id, title]]);
+
+/** Options for the actor: the people of the team and its service tokens. @param {Place} place @param {any[]} tokens */
+const actorsOf = ({ team }, tokens) => [
+  ["", text.anyone],
+  ...team.members.filter((/** @type {any} */ { user_id }) => user_id).map((/** @type {any} */ { user_id, name, email }) => [user_id, name ?? email]),
+  ...tokens.map(({ id, name }) => [id, text.token(name)]),
+];
+
+/**
+ * Field for the place of the actions: a project of the team, or an environment of the project.
+ * @param {{ place: Place, projects: any[], filters: Record<string, string>, onChange: (event: any) => void }} properties
+ */
+function PlaceChoice({ place, projects, filters, onChange }) {
+  const [name, label, any] = place.project ? ["environment_id", text.environment, text.anyEnvironment] : ["project_id", text.project, text.anyProject];
+  const known = (place.project?.environments ?? projects).map((/** @type {any} */ { id, name }) => [id, name]);
+  const options = withChosen([["", any], ...known], filters[name]);
+  return html`<${Choice} name=${name} label=${label} options=${options} value=${filters[name]} onChange=${onChange} />`;
+}
+
+/**
+ * Form with all filters of the audit log.
+ * @param {{ place: Place, first: First, logs: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties
+ */
+function Filters({ place, first, logs, filters, onChange, onClear }) {
+  const actions = withChosen(text.actions, filters.action);
+  // A token that was revoked is not listed, but its entries have its name.
+  const entry = logs.find(({ actor_id }) => actor_id === filters.actor_id);
+  const actors = withChosen(actorsOf(place, first.tokens), filters.actor_id, entry && text.by(entry));
   const isFiltered = FILTERS.some((name) => filters[name]);
   return html`<form class="filters" aria-label=${text.filters} onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Choice} name="action" label=${text.action} options=${actions} value=${filters.action} onChange=${onChange} />
-    <${Choice} name="actor_id" label=${text.actor} options=${[["", text.anyone], ...people]} value=${filters.actor_id} onChange=${onChange} />
+    <${Choice} name="actor_id" label=${text.actor} options=${actors} value=${filters.actor_id} onChange=${onChange} />
     <${Choice} name="outcome" label=${text.outcome} options=${text.outcomes} value=${filters.outcome} onChange=${onChange} />
+    <${PlaceChoice} place=${place} projects=${first.projects} filters=${filters} onChange=${onChange} />
     <label class="filter"><span>${text.key}</span><input type="text" name="key" autocomplete="off" spellcheck=${false} value=${filters.key} onChange=${onChange} /></label>
     <label class="filter"><span>${text.from}</span><input type="date" name="from" value=${filters.from} onChange=${onChange} /></label>
     <label class="filter"><span>${text.to}</span><input type="date" name="to" value=${filters.to} onChange=${onChange} /></label>
@@ -134,10 +165,10 @@ async function download(team, query, format) {
 
 /**
  * Keeps the loaded entries of the audit log, and loads more pages or the entries for other filters.
- * @param {Place} place @param {{ logs: any[], next_cursor?: string }} first
+ * @param {Place} place @param {First["page"]} page
  */
-function useLog(place, first) {
-  const [log, setLog] = useState({ logs: first.logs, cursor: first.next_cursor, error: /** @type {any} */ (null) });
+function useLog(place, page) {
+  const [log, setLog] = useState({ logs: page.logs, cursor: page.next_cursor, error: /** @type {any} */ (null) });
   const [filters, setFilters] = useState(chosen);
   // Only the response to the latest request is shown.
   const latest = useRef(0);
@@ -162,10 +193,10 @@ function useLog(place, first) {
 
 /**
  * Audit log with its filters, chart and entries.
- * @param {{ place: Place, first: any }} properties
+ * @param {{ place: Place, first: First }} properties
  */
 function Log({ place, first }) {
-  const { log, filters, filter, more } = useLog(place, first);
+  const { log, filters, filter, more } = useLog(place, first.page);
   const change = (/** @type {any} */ { target }) => filter({ [target.name]: target.value });
   const clear = () => filter(Object.fromEntries(FILTERS.map((name) => [name, ""])));
   const file = (/** @type {"csv" | "ndjson"} */ format) =>
@@ -175,7 +206,7 @@ function Log({ place, first }) {
       <button aria-label=${text.download("CSV")} onClick=${() => file("csv")}><${Icon} name="download" />CSV</button>
       <button aria-label=${text.download("NDJSON")} onClick=${() => file("ndjson")}><${Icon} name="download" />NDJSON</button>
     <//>
-    <${Filters} members=${place.team.members} filters=${filters} onChange=${change} onClear=${clear} />
+    <${Filters} place=${place} first=${first} logs=${logs} filters=${filters} onChange=${change} onClear=${clear} />
     <${RequestError} error=${error} />
     ${!error && logs.length === 0 && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
     ${!error && logs.length > 0 && html`<${Chart} logs=${logs} isPartial=${Boolean(cursor)} /><${Days} logs=${logs} />`}
@@ -183,11 +214,19 @@ function Log({ place, first }) {
 }
 
 /**
- * Loads the first page of the audit log; `null` if the user may not see it.
- * @param {Place} place
+ * Loads the first page of the audit log, and the options of its filters; `null` if the user may not see it.
+ * @param {Place} place @returns {Promise<First | null>}
  */
-const read = (place) =>
-  place.isAdmin ? requests.audit(place.team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }) : Promise.resolve(null);
+async function read(place) {
+  const { project, team, isAdmin } = place;
+  if (!isAdmin) return null;
+  const [page, tokens, projects] = await Promise.all([
+    requests.audit(team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }),
+    requests.tokens(team.id),
+    project ? [] : api.projects(),
+  ]);
+  return { page, tokens, projects: projects.filter((/** @type {any} */ { team_id }) => team_id === team.id) };
+}
 
 /** Section with the audit log of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {

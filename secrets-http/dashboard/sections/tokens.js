@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { api } from "../api.js";
 import { Icon, html } from "../parts/html.js";
 import { Empty, notify } from "../parts/messages.js";
+import { pathOf, teamPath } from "../routes.js";
 import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { FormDialog } from "./form.js";
@@ -50,10 +51,10 @@ function scopeOf(token, projects, project) {
 
 /**
  * Card of a service token, with its scope and its actions.
- * @param {{ token: any, scope: string, onAsk: (action: string, token: any) => void }} properties
+ * @param {{ token: any, scope: string, auditPath: string, onAsk: (action: string, token: any) => void }} properties
  */
-function Token({ token, scope, onAsk }) {
-  const { name, token_prefix, permissions, last_used_at, last_used_ip, ip_allowlist, outlives_session } = token;
+function Token({ token, scope, auditPath, onAsk }) {
+  const { id, name, token_prefix, permissions, last_used_at, last_used_ip, ip_allowlist, outlives_session } = token;
   return html`<li class="entry">
     <div class="what">
       <p class="title">${name} <code class="prefix">${token_prefix}…</code></p>
@@ -64,6 +65,7 @@ function Token({ token, scope, onAsk }) {
         : text.unused}${outlives_session && html` · ${text.outlivesSession}`}</p>
     </div>
     <div class="actions">
+      <a class="button" aria-label=${`${text.activity}: ${name}`} href=${`${auditPath}?actor_id=${id}`}>${text.activity}</a>
       <button aria-label=${`${text.rotate}: ${name}`} onClick=${() => onAsk("rotate", token)}>${text.rotate}</button>
       <button class="danger" aria-label=${`${text.revoke}: ${name}`} onClick=${() => onAsk("revoke", token)}>${text.revoke}</button>
     </div>
@@ -110,6 +112,7 @@ function Tokens({ place, tokens, projects, reload }) {
   const close = () => setAsked(null);
   const ask = (/** @type {string} */ action, /** @type {any} */ token) => setAsked({ action, token });
   const names = new Map(projects.map(({ id, name }) => [id, name]));
+  const auditPath = place.project ? `${pathOf(place.project)}/audit` : teamPath(place.team.id, "audit");
   const show = async (/** @type {any} */ token) => {
     setAsked({ action: "value", token });
     await reload();
@@ -123,7 +126,7 @@ function Tokens({ place, tokens, projects, reload }) {
   return html`<${Heading} title=${shared.sections.names.tokens} about=${text.about}>${projects.length > 0 && create}<//>
     ${tokens.length > 0
       ? html`<ul class="items">
-          ${tokens.map((token) => html`<${Token} key=${token.id} token=${token} scope=${scopeOf(token, names, place.project)} onAsk=${ask} />`)}
+          ${tokens.map((token) => html`<${Token} key=${token.id} token=${token} scope=${scopeOf(token, names, place.project)} auditPath=${auditPath} onAsk=${ask} />`)}
         </ul>`
       : html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
     ${asked?.action === "create" && html`<${NewToken} place=${place} projects=${projects} onClose=${close} onDone=${show} />`}

@@ -2,6 +2,7 @@
 
 import { html } from "../parts/html.js";
 import { ColumnQuestion } from "./column.js";
+import { Compare } from "./compare.js";
 import { Editor } from "./edit.js";
 import { KeyPanel } from "./history.js";
 import { Legend } from "./legend.js";
@@ -23,6 +24,7 @@ export function Windows({ grid, reload, read }) {
     ${editing && html`<${Editor} grid=${grid} at=${editing === "new" ? null : editing} read=${read} />`}
     ${pasted && html`<${Pasted} grid=${grid} plan=${pasted} />`}
     ${grid.isCopying.value && html`<${CopyTo} grid=${grid} />`}
+    ${grid.isComparing.value && html`<${Compare} grid=${grid} />`}
     ${name !== null && html`<${KeyPanel} grid=${grid} name=${name} reload=${reload} read=${read} />`}
     ${grid.isReviewing.value && html`<${Review} grid=${grid} reload=${reload} read=${read} />`}`;
 }

@@ -22,9 +22,9 @@ const readable = (grid) =>
 /**
  * Returns the changes that copy the cells to `target`, and the keys that are not copied because a
  * rotation writes them there.
- * @param {ReturnType<typeof readable>} cells @param {import("../grid/cells.js").Environment} target @param {number} place
+ * @param {{ row: import("../grid/cells.js").Row, environment: import("../grid/cells.js").Environment }[]} cells @param {import("../grid/cells.js").Environment} target @param {number} place
  */
-function copiesOf(cells, target, place) {
+export function copiesOf(cells, target, place) {
   const isManaged = (/** @type {any} */ { row }) => markOf(row, place, target) === "managed";
   const changes = cells.filter((cell) => !isManaged(cell)).map(({ row, environment }) => ({
     environment: target.id,

@@ -1,0 +1,197 @@
+// The command palette in Chromium: projects, sections, keys and actions, on all screens.
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+
+import { closeAll, findings, launch, open, openGrid } from "./browser.mjs";
+import { caller, createLarge, createTeam } from "./data.mjs";
+import { pictures, startServer, tokenOf } from "./server.mjs";
+
+let server, browser, call, place, large;
+const windows = [];
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  server = await startServer("dashboard-palette");
+  call = caller(server.url, tokenOf("alice"));
+  place = await createTeam(call, caller(server.url, tokenOf("bob")));
+  await call("POST", "/projects", { name: "Mailer" });
+  large = (await createLarge(call)).slug;
+  browser = await launch();
+});
+
+afterEach(() => closeAll(windows));
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+// Opens a page, and waits for its account menu.
+async function opened(path, options = {}) {
+  const window = await open(browser, { url: server.url, token: tokenOf("alice"), ...options });
+  windows.push(window);
+  await window.page.goto(server.url + path);
+  await window.page.locator(".bar .menu").waitFor();
+  return window;
+}
+
+const dialog = (page) => page.getByRole("dialog", { name: "Search and commands" });
+
+// Opens the palette, and waits until it lists the projects.
+async function palette(page) {
+  await page.keyboard.press("Control+k");
+  await dialog(page).getByRole("option", { name: "Mailer" }).waitFor();
+  await page.waitForFunction(() => document.activeElement.role === "combobox");
+}
+
+// Opens the palette, types a text, and runs the command that is then the active one.
+async function run(page, text, name) {
+  await palette(page);
+  await page.keyboard.type(text);
+  await dialog(page).getByRole("option", { name, selected: true }).waitFor();
+  await page.keyboard.press("Enter");
+  await dialog(page).waitFor({ state: "detached" });
+}
+
+const path = (page) => new URL(page.url()).pathname;
+
+test("projects and sections are opened from every screen", async () => {
+  const { page } = await opened("/account");
+  await run(page, "mailer", /^Mailer /);
+  await page.getByRole("heading", { name: "Mailer", includeHidden: true }).waitFor();
+  assert.equal(path(page), "/projects/mailer");
+  await page.getByText("No secrets yet").waitFor();
+  await run(page, "tok", /^Tokens .*Section$/);
+  await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
+  assert.equal(path(page), "/projects/mailer/tokens");
+  await page.waitForFunction(() => document.activeElement.textContent.trim() === "Tokens");
+  await run(page, "members acme", /^Members Acme/);
+  await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
+  await run(page, "usage", /^Usage/);
+  await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  assert.equal(path(page), `/teams/${place.team}/usage`);
+  await run(page, "projects", /^Projects/);
+  await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
+  await run(page, "sessions", /^Sessions/);
+  await page.getByRole("heading", { name: "Mailer" }).waitFor({ state: "detached" });
+  assert.equal(path(page), "/account");
+});
+
+test("a key is found by its letters, and shown in the grid", async () => {
+  const { page } = await opened(`/projects/${large}?q=0001`);
+  await page.locator("#grid").waitFor();
+  await run(page, "serv0873", "SERVICE_0873_TOKEN Key");
+  await page.waitForFunction(() => document.activeElement?.id === "grid");
+  const active = page.locator("#grid .active");
+  assert.match(await active.getAttribute("aria-label"), /^SERVICE_0873_TOKEN, development/);
+  // The filter that hid the key is cleared, and the grid has scrolled to it.
+  assert.equal(await page.locator("#filter").inputValue(), "");
+  await page.waitForFunction(() => {
+    const [cell, grid] = ["#grid .active", "#grid"].map((one) => document.querySelector(one).getBoundingClientRect());
+    return cell.top >= grid.top && cell.bottom <= grid.bottom;
+  });
+});
+
+test("actions of the grid open its windows, and the focus returns", async () => {
+  const { page } = await opened(`/projects/${large}`);
+  await page.locator("#grid").focus();
+  await palette(page);
+  assert.equal(await dialog(page).getByRole("option", { name: /^Review and save/ }).count(), 0);
+  await page.keyboard.press("Escape");
+  await dialog(page).waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.activeElement?.id === "grid");
+  for (const [text, title] of [["add", "Add key"], ["compare", "Compare development with staging"], ["legend", "Legend and shortcuts"]]) {
+    await run(page, text, new RegExp(`^${title.split(" ")[0]}`));
+    await page.getByRole("dialog", { name: title }).waitFor();
+    // The palette is not opened over another window, which may have input.
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.waitForFunction(() => document.activeElement?.id === "grid");
+  }
+  await page.locator("#grid").press("x");
+  await run(page, "review", /^Review and save/);
+  await page.getByRole("dialog", { name: "Review and save" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("#grid").press("Control+z");
+});
+
+test("a theme is chosen, and the user signs out", async () => {
+  const { page, context } = await opened(`/projects/${place.slug}/tokens`);
+  await run(page, "dark", "Theme: dark Action");
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  const signOut = page.waitForRequest((request) => request.url().endsWith("/auth/sign-out"));
+  await context.route("**/auth/sign-out", (route) => route.fulfill({ status: 204 }));
+  await run(page, "sign", "Sign out Action");
+  await signOut;
+  await page.waitForURL(`${server.url}/`);
+});
+
+test("unsaved changes are not lost by going to another project", async () => {
+  const { page, seen } = await opened(`/projects/${large}`);
+  await page.locator("#grid").press("x");
+  await page.getByRole("region", { name: "Changes that are not saved" }).waitFor();
+  const asked = page.waitForEvent("dialog");
+  page.once("dialog", (question) => question.dismiss());
+  await run(page, "mailer", /^Mailer/);
+  assert.match((await asked).message(), /not saved/);
+  assert.equal(path(page), `/projects/${large}`);
+  assert.deepEqual(seen.problems, []);
+  await page.locator("#grid").press("Control+z");
+});
+
+test("the palette is a combobox with a list, and opens with its button and its key", async () => {
+  const { page } = await opened("/projects");
+  await page.getByRole("searchbox").waitFor();
+  await page.getByRole("button", { name: "Search and commands" }).click();
+  const field = dialog(page).getByRole("combobox");
+  await dialog(page).getByRole("option", { name: "Mailer" }).waitFor();
+  const active = async () => page.locator(`[id="${await field.getAttribute("aria-activedescendant")}"]`);
+  assert.equal(await (await active()).getAttribute("aria-selected"), "true");
+  assert.equal(await dialog(page).getByRole("option", { selected: true }).count(), 1);
+  // The list is left at neither end.
+  const all = await dialog(page).getByRole("option").allTextContents();
+  await field.press("ArrowUp");
+  await page.waitForFunction((last) => document.querySelector("[aria-selected=true]").textContent === last, all.at(-1));
+  await field.press("ArrowDown");
+  await page.waitForFunction((first) => document.querySelector("[aria-selected=true]").textContent === first, all[0]);
+  await field.fill("no such thing");
+  await dialog(page).getByText("Nothing matches.").waitFor();
+  assert.equal(await field.getAttribute("aria-expanded"), "false");
+  await field.press("Enter");
+  assert.equal(await dialog(page).count(), 1);
+  await field.press("Control+k");
+  await dialog(page).waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.activeElement.ariaLabel === "Search and commands");
+  await page.getByRole("searchbox").focus();
+  await palette(page);
+  await dialog(page).getByRole("option", { name: "Mailer" }).click();
+  await page.getByText("No secrets yet").waitFor();
+});
+
+test("projects that cannot be loaded are reported, and the other commands work", async () => {
+  const { page, context } = await opened(`/projects/${place.slug}/tokens`);
+  await context.route("**/api/v1/projects", (route) => route.fulfill({ status: 429, json: {} }));
+  await page.keyboard.press("Control+k");
+  await dialog(page).getByText("The projects are not listed. Too many requests.").waitFor();
+  await page.keyboard.type("scans");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Scans" }).waitFor();
+});
+
+test("the palette has no findings of axe, and fits into a narrow window", async () => {
+  for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {
+    const { page } = await opened("/projects", options);
+    await openGrid(page, server.url, large);
+    await palette(page);
+    for (const text of ["", "token", "no such thing"]) {
+      await dialog(page).getByRole("combobox").fill(text);
+      assert.deepEqual(await findings(page), [], name);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, name);
+      await page.screenshot({ path: join(pictures, `palette-${text.split(" ")[0]}-${name}.png`) });
+    }
+  }
+});
