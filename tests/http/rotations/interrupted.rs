@@ -128,7 +128,12 @@ async fn an_attempt_is_rolled_back_if_its_project_is_deleted_meanwhile(mut app: 
     app.wait(LEASE);
     main.settle(&app).await;
 
-    assert_eq!(main.record(&app).await.status, RotationStatus::Disabled);
+    let record = main.record(&app).await;
+    let mut reads = app.store.read().await.unwrap();
+    let attempt = reads.concluded_attempts(record.id, 1).await.unwrap().remove(0);
+    drop(reads);
+    assert_eq!(attempt.error_code.as_deref(), Some("deleted"));
+    assert_eq!(record.status, RotationStatus::Disabled);
     main.person.post(&format!("{}/restore", main.project), &json!({})).await.is(200);
     let history = main.history().await;
     let message = "the project or the environment was deleted";
