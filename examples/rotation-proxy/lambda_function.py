@@ -157,7 +157,10 @@ def seal_answer(request, secret, outcome, content, iv=None):
 
 def perform(request, asked):
     connection = asked["connection"]
-    target = {"postgresql": Postgres, "mysql": Mysql}[connection["integration"]](connection)
+    database = {"postgresql": Postgres, "mysql": Mysql}.get(connection["integration"])
+    if database is None:
+        raise Fault("unsupported")
+    target = database(connection)
     for name, form in (("username", NAME), ("group", NAME), ("password", PASSWORD)):
         # Such names never need quoting; they are quoted all the same.
         if name in asked and not re.fullmatch(form, asked[name]):

@@ -41,10 +41,10 @@ fn target(name: &str, kind: DatabaseKind) -> Option<Target> {
 }
 
 fn driver(kind: DatabaseKind, gate: &Arc<Dialer>) -> Box<dyn DatabaseRotator> {
-    if kind == DatabaseKind::POSTGRESQL {
-        Box::new(PostgresRotator::new(Arc::clone(gate)))
-    } else {
-        Box::new(MySqlRotator::new(Arc::clone(gate)))
+    match kind.name {
+        "postgresql" => Box::new(PostgresRotator::new(Arc::clone(gate))),
+        "mysql" => Box::new(MySqlRotator::new(Arc::clone(gate))),
+        other => panic!("no driver for {other}"),
     }
 }
 

@@ -192,7 +192,7 @@ const SQL_SERVER: DatabaseKind = DatabaseKind {
     name: "sql_server",
     default_port: 1433,
     url_scheme: "sqlserver",
-    url_tls_parameter: Some("encrypt"),
+    url_tls_parameter: None,
 };
 
 /// Creates the rotators (drivers that change the passwords of database users) for this fake

@@ -8,8 +8,8 @@ use chrono::TimeDelta;
 use crate::crypto::{InstanceRecord, RootKeys};
 use crate::egress::EgressPolicy;
 use crate::limits::SharedCounters;
-use crate::model::rotations::DatabaseKind;
-use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
+use crate::model::rotations::{DatabaseKind, Integration};
+use crate::model::{BaseUrl, Clock, Error, MemberAccess, Plans, Result, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
 use crate::ports::memory::WorkMemory;
@@ -92,6 +92,14 @@ impl Ports {
             }
         }
         kinds
+    }
+
+    /// Returns the kind of database with this name. Fails if rotations cannot use it here.
+    pub(crate) fn database_kind(&self, name: &Integration) -> Result<DatabaseKind> {
+        let mut kinds = self.database_kinds().into_iter();
+        kinds.find(|kind| kind.name == name.as_str()).ok_or_else(|| {
+            Error::Unavailable("no driver for this kind of database on this host".into())
+        })
     }
 
     /// Returns the timeouts and intervals of rotations.

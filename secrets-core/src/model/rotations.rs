@@ -248,9 +248,6 @@ impl DatabaseKind {
     /// MySQL 8 or later, or MariaDB 10.5 or later.
     pub const MYSQL: Self =
         Self { name: "mysql", default_port: 3306, url_scheme: "mysql", url_tls_parameter: None };
-    /// Kind of a stored rotation whose driver is not registered. No driver can be registered for it.
-    pub const UNKNOWN: Self =
-        Self { name: "", default_port: 0, url_scheme: "", url_tls_parameter: None };
     /// Kinds of database for which this library has a driver.
     pub const BUILT_IN: [Self; 2] = [Self::POSTGRESQL, Self::MYSQL];
 

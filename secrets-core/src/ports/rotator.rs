@@ -299,7 +299,7 @@ impl Fault {
                 "the rotated user does not have the privileges of permission_level"
             }
             Self::Protocol => "the server does not behave like a database of this kind",
-            Self::Unsupported => "this kind of database, or the server's version, is not supported",
+            Self::Unsupported => "the server's product or version is not supported",
             Self::ProxyUnavailable => "the function cannot be invoked at the moment",
             Self::ProxyRefused => "the function does not exist, or invoking it is not permitted",
             Self::ProxyUntrusted => "the function's answer is not signed with shared_secret",

@@ -117,9 +117,6 @@ impl Rotators {
         method: ConnectionMethod,
         target: &Target,
     ) -> Result<&dyn DatabaseRotator, TargetError> {
-        if target.kind == DatabaseKind::UNKNOWN {
-            return Err(TargetError::of(Fault::Unsupported));
-        }
         let (driver, missing) = match method {
             ConnectionMethod::Direct => {
                 let direct = self.direct.get(target.kind.name);

@@ -107,12 +107,11 @@ struct StoredProxy {
     shared_secret: Plaintext,
 }
 
-/// Returns the kind of database with this name. Fails if the kind is not built in and the service
-/// has no driver for it.
-pub(super) fn database_kind(ports: &Ports, name: &Integration) -> Result<DatabaseKind> {
-    let kinds = ports.database_kinds();
-    kinds.iter().find(|kind| kind.name == name.as_str()).copied().ok_or_else(|| {
-        let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
+/// Returns the kind of database that a request names. Fails with the list of possible names if the
+/// kind is not built in and the service has no driver for it.
+pub(super) fn requested_kind(ports: &Ports, name: &Integration) -> Result<DatabaseKind> {
+    ports.database_kind(name).map_err(|_| {
+        let names: Vec<_> = ports.database_kinds().iter().map(|kind| kind.name).collect();
         let text = format!("must be one of: {}", names.join(", "));
         Error::Invalid(vec![FieldError::new("integration_type", Code::InvalidRequest, text)])
     })
@@ -274,10 +273,8 @@ pub(super) async fn open(
         }
         None => None,
     };
-    let name = rotation.settings.integration.as_str();
-    let kind = ports.database_kinds().into_iter().find(|kind| kind.name == name);
     Ok(Target {
-        kind: kind.unwrap_or(DatabaseKind::UNKNOWN),
+        kind: ports.database_kind(&rotation.settings.integration)?,
         host: connection.host,
         port: connection.port,
         database: connection.database,

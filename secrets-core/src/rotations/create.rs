@@ -87,7 +87,7 @@ impl Operation for CreateRotation {
         check_interval(interval_days)?;
         let keys = InjectedKeys::new(&name, self.rotation.secret_mapping.unwrap_or_default())?;
         let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
-        let kind = connection::database_kind(cx.ports(), &integration_type)?;
+        let kind = connection::requested_kind(cx.ports(), &integration_type)?;
         let target = connection::target(policy, kind, connection_method, connection, proxy)?;
         check_rotation_quota(cx, &scope).await?;
 

@@ -63,6 +63,7 @@ impl Operation for PlanRotation {
         if rotation.status == RotationStatus::Disabled {
             return Err(Error::forbidden("this rotation is disabled: set its status to active"));
         }
+        cx.ports().database_kind(&rotation.settings.integration)?;
         if let Some(open) = cx.reads().open_attempt(id).await? {
             cx.add_detail("version", open.sequence);
             cx.add_detail("joined", true);

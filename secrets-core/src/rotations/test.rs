@@ -86,7 +86,7 @@ impl Operation for PlanConnectionTest {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedTest> {
         cx.environment(&self.at, Permission::Write).await?;
         let Candidate { integration_type, connection_method, connection, proxy } = self.candidate;
-        let kind = connection::database_kind(cx.ports(), &integration_type)?;
+        let kind = connection::requested_kind(cx.ports(), &integration_type)?;
         let policy = &cx.options().egress;
         let target = connection::target(policy, kind, connection_method, connection, proxy)?;
         Ok(PlannedTest { target, method: connection_method })

@@ -216,7 +216,7 @@ impl World<'_> {
     /// one. Runs for PostgreSQL only: the identity of MySQL changes when a replica is promoted, and
     /// MariaDB has no server identity.
     async fn another_server_is_not_changed(&self) {
-        if self.target.kind != DatabaseKind::POSTGRESQL {
+        if self.target.kind.name != DatabaseKind::POSTGRESQL.name {
             return;
         }
         let login = self.login(Slot::A);

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_core::model::rotations::Slot;
-use secrets_core::model::{Clock as _, RotationId};
+use secrets_core::model::rotations::{RotationStatus, Slot};
+use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId};
 use secrets_core::ports::rotator::Fault;
-use secrets_core::rotations::slot_user;
+use secrets_core::rotations::{self, RotateNow, slot_user};
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store, on_sql_stores};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::{Value, json};
 
 /// Number of times that the service tries to log in with a new credential, within 60 seconds,
@@ -371,25 +371,38 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     assert_eq!(app.failing().await, [item]);
 }
 
-async fn a_kind_of_database_without_a_driver_is_an_error_until_the_driver_is_back(app: App) {
+async fn a_rotation_without_a_driver_waits_for_a_node_that_has_it(app: App) {
     let main = served(&app).await;
-    app.sql("UPDATE rotations SET integration = 'oracle'").await;
-
-    let entry = main.rotate().await;
-
-    let message = Fault::Unsupported.sentence();
-    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
-    assert_eq!(main.shown().await["status"], "error");
-    main.works(&app).await;
-    app.sql("UPDATE rotations SET integration = 'postgresql'").await;
-    main.succeed().await;
-    assert_eq!(main.shown().await["status"], "active");
+    let before = main.served().await;
     app.sql("UPDATE rotations SET integration = 'oracle'").await;
     app.wait(TimeDelta::days(31));
-    main.settle(&app).await;
+    let engine = app.service.engine();
+
+    for claim in rotations::claim_rotations(engine).await.unwrap() {
+        rotations::work(engine, claim).await;
+    }
+
+    let record = main.record(&app).await;
+    assert_eq!(record.status, RotationStatus::Active);
+    let failing = app.failing().await;
+    assert!(failing.iter().any(|(_, id, _)| *id == record.id.uuid().to_string()), "{failing:?}");
+    let at = EnvironmentPath::new(paths::last(&main.project), "staging");
+    let person = app.service.authenticate(&app.jwt("alice"), Origin::default()).await.unwrap();
+    let now = RotateNow { at, name: "main-db".to_owned() };
+    let refused = app.service.run(&person, now).await.unwrap_err();
+    assert_eq!(refused.kind(), "unavailable");
     let mut reads = app.store.read().await.unwrap();
-    let attempts = reads.concluded_attempts(main.record(&app).await.id, 10).await.unwrap();
-    assert_eq!(attempts.len(), 4, "the check that was due before stopped the attempt");
+    assert_eq!(reads.concluded_attempts(record.id, 10).await.unwrap().len(), 1);
+    assert!(reads.open_attempt(record.id).await.unwrap().is_none());
+    drop(reads);
+    assert_eq!(main.served().await, before);
+    // Longer than the delay after the failures.
+    app.sql("UPDATE rotations SET integration = 'postgresql'").await;
+    app.wait(TimeDelta::days(1));
+    main.settle(&app).await;
+    let attempts = app.store.read().await.unwrap().concluded_attempts(record.id, 10).await;
+    assert_eq!(attempts.unwrap().len(), 2);
+    main.works(&app).await;
 }
 
 on_every_store![
@@ -418,5 +431,5 @@ on_every_store![
 mod databases {
     use super::*;
 
-    on_sql_stores![a_kind_of_database_without_a_driver_is_an_error_until_the_driver_is_back];
+    on_sql_stores![a_rotation_without_a_driver_waits_for_a_node_that_has_it];
 }

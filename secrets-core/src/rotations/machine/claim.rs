@@ -188,6 +188,8 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
     else {
         return Ok(places);
     };
+    // Another node may have the driver. An unavailable store would be a reason to claim no others.
+    engine.ports().database_kind(&rotation.settings.integration).map_err(Error::internal)?;
     places.push(RotationPlace::Team(kind, location.project.team));
     let target = match RotationContext::new(engine.keyring(), location) {
         Ok(context) => {

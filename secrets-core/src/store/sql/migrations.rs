@@ -114,8 +114,11 @@ pub(crate) fn fingerprint() -> [u8; 8] {
     use sha2::{Digest, Sha256};
 
     let mut hash = Sha256::new();
-    for (_, text) in HISTORY {
-        hash.update(text);
+    for (name, text) in HISTORY {
+        hash.update([*name, "\0", *text, "\0"].concat());
+    }
+    for version in POSTGRES_ONLY {
+        hash.update(version.to_be_bytes());
     }
     let mut fingerprint = [0; 8];
     fingerprint.copy_from_slice(&hash.finalize()[..8]);

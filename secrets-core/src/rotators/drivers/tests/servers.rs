@@ -51,10 +51,10 @@ fn variable(name: &str) -> Option<String> {
 
 /// Creates the driver for a kind of database.
 pub(super) fn driver(kind: DatabaseKind) -> Arc<dyn DatabaseRotator> {
-    if kind == DatabaseKind::POSTGRESQL {
-        Arc::new(PostgresRotator::new(gate()))
-    } else {
-        Arc::new(MySqlRotator::new(gate()))
+    match kind.name {
+        "postgresql" => Arc::new(PostgresRotator::new(gate())),
+        "mysql" => Arc::new(MySqlRotator::new(gate())),
+        other => panic!("no driver for {other}"),
     }
 }
 

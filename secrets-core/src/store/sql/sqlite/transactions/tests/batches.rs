@@ -50,4 +50,9 @@ async fn an_audit_batch_whose_group_is_not_committed_is_not_stored() {
 
     batch.await.unwrap().unwrap_err();
     assert!(test.committed().await.is_empty());
+    sqlx::raw_sql("DROP TRIGGER refuse").execute(test.store.pools().writing().0).await.unwrap();
+    let mut next = test.begin().await;
+    test.insert(&mut next, 1).await;
+    next.commit().await.unwrap();
+    assert_eq!(test.committed().await, [1]);
 }
