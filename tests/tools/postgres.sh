@@ -15,30 +15,12 @@ find_postgres() {
 postgres_make() {
     find_postgres
     stop_signal=INT
-    if [ -n "$target" ]; then
-        echo "$password" >password
-    else
-        fast_verifier >password
-    fi
+    echo "$password" >password
     # Does not sync to disk, because the data is needed for one run only.
     "$postgres_bin/initdb" --pgdata=data --username=postgres --pwfile=password \
         --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-sync
     # Clients may connect with and without TLS, from any address that the server listens on.
     echo 'host all all 127.0.0.0/8 scram-sha-256' >data/pg_hba.conf
-}
-
-# Prints a SCRAM verifier of the password (RFC 5803) with one iteration. Each connection of a client
-# computes as many hashes as the verifier has iterations, which is 4,096 by default: in unoptimized
-# tests, that takes longer than most tests.
-fast_verifier() {
-    printf %s "$password" | python3 -c 'import base64, hashlib, hmac, os, sys
-def mac(key, text):
-    return hmac.digest(key, text, "sha256")
-salt = os.urandom(16)
-salted = mac(sys.stdin.buffer.read(), salt + b"\0\0\0\1")
-stored = hashlib.sha256(mac(salted, b"Client Key")).digest()
-encoded = [base64.b64encode(part).decode() for part in (salt, stored, mac(salted, b"Server Key"))]
-print("SCRAM-SHA-256$1:{}${}:{}".format(*encoded))'
 }
 
 # Keeps the write-ahead log, because it is searched for values at the end. Does not wait for the disk,
