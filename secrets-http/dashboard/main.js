@@ -1,13 +1,13 @@
 // Entry point of the dashboard: shows the screen for the current path.
 
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { loadSession, session, sessionError } from "./api.js";
 import { isBusy } from "./grid/editing.js";
 import { Project } from "./grid/project.js";
 import { Bar, isPaletteOpen } from "./parts/bar.js";
-import { applyTheme } from "./parts/browser.js";
+import { applyTheme, isPaletteKey } from "./parts/browser.js";
 import { html } from "./parts/html.js";
 import { DIALOG_STYLES, Empty, Ended, Failed, Notices, SECTION_STYLES, SignedOut, Skeleton, late, loadLate } from "./parts/messages.js";
 import { projectsPath, route, start } from "./routes.js";
@@ -59,19 +59,24 @@ function Screen() {
   return html`<${Bar} /><main><${Empty} title=${words.errors.page} actions=${back} /></main>`;
 }
 
-/** Opens and closes the command palette with Ctrl-K. */
-function usePaletteKey() {
-  useEffect(() => {
+/**
+ * Opens and closes the command palette with its shortcut.
+ * @param {boolean} isLoading True while the palette is open but its code is not loaded
+ */
+function usePaletteKey(isLoading) {
+  useLayoutEffect(() => {
     const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-      const isKey = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k";
+      const isKey = isPaletteKey(event);
+      // Text typed for the palette must not run the shortcuts of the screen.
+      if (isLoading) event.stopPropagation();
+      if (isKey || isLoading) event.preventDefault();
       // Another dialog may contain input that is not saved.
-      if (!isKey || (isBusy() && !isPaletteOpen.value)) return;
-      event.preventDefault();
-      isPaletteOpen.value = !isPaletteOpen.value;
+      if (isKey && !event.repeat && (isPaletteOpen.value || !isBusy())) isPaletteOpen.value = !isPaletteOpen.value;
+      else if (isLoading && event.key === "Escape") isPaletteOpen.value = false;
     };
-    addEventListener("keydown", onKeyDown);
-    return () => removeEventListener("keydown", onKeyDown);
-  }, []);
+    addEventListener("keydown", onKeyDown, true);
+    return () => removeEventListener("keydown", onKeyDown, true);
+  }, [isLoading]);
 }
 
 /** Command palette. Its code is loaded when it is opened for the first time. */
@@ -83,13 +88,17 @@ function LatePalette() {
     chosen.current = run;
     isPaletteOpen.value = false;
   };
-  usePaletteKey();
+  usePaletteKey(isOpen && !Palette);
   useEffect(() => {
     // The palette is closed and has given the focus back, so that the command can move it.
     if (!isOpen) chosen.current?.();
     chosen.current = null;
     if (!isOpen || Palette) return;
-    late(() => import("./windows/palette.js"), DIALOG_STYLES).then((module) => (module ? setPalette(() => module.Palette) : close()));
+    late(() => import("./windows/palette.js"), DIALOG_STYLES).then((module) => {
+      if (module) setPalette(() => module.Palette);
+      // Another dialog was opened meanwhile.
+      if (!module || isBusy()) close();
+    });
   }, [isOpen]);
   return isOpen && Palette && html`<${Palette} onChoose=${close} onClose=${() => close()} />`;
 }

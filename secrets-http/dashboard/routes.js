@@ -73,12 +73,16 @@ export function beforeLeaving(guard) {
   return () => void guards.splice(guards.indexOf(guard), 1);
 }
 
-/** @param {string} path */
+/**
+ * Opens a screen. Returns false if it is open already, or if the user stays on the current one.
+ * @param {string} path
+ */
 export function navigate(path) {
-  if (!guards.every((guard) => guard())) return;
+  if (path === location.pathname || !guards.every((guard) => guard())) return false;
   history.pushState(null, "", path);
   route.value = routeOf(location.pathname);
   scrollTo(0, 0);
+  return true;
 }
 
 /** Handles links within the dashboard, and the back and forward buttons. */

@@ -95,6 +95,35 @@ test("a key is found by its letters, and shown in the grid", async () => {
   });
 });
 
+test("going to a key ends the selection of cells", async () => {
+  const { page } = await opened(`/projects/${large}`);
+  const count = (least) =>
+    page.waitForFunction((least) => (document.querySelectorAll("#grid [aria-selected=true]").length >= 3) === least, least);
+  for (const key of ["Control+Home", "ArrowRight", "Shift+ArrowDown", "Shift+ArrowDown"]) await page.locator("#grid").press(key);
+  await count(true);
+  await run(page, "serv0873", "SERVICE_0873_TOKEN Key");
+  await page.waitForFunction(() => document.activeElement?.id === "grid");
+  await count(false);
+});
+
+test("letters typed while the palette is loaded are no shortcuts of the grid", async () => {
+  const { page } = await opened(`/projects/${large}`);
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/windows\/palette\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.locator("#grid").focus();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.press("x");
+  release();
+  await dialog(page).waitFor();
+  await page.keyboard.press("Escape");
+  await dialog(page).waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("region", { name: "Changes that are not saved" }).count(), 0);
+});
+
 test("actions of the grid open its windows, and the focus returns", async () => {
   const { page } = await opened(`/projects/${large}`);
   await page.locator("#grid").focus();

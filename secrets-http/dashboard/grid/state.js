@@ -178,6 +178,7 @@ export class GridState {
     this.isMoving = true;
     if (isNarrow.value) this.narrow.value = place;
     this.active.value = { key, column: isNarrow.value ? 1 : place + 1 };
+    this.range.value = null;
   }
 
   /** @param {string} text */

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { person, signOut } from "../api.js";
 import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, base, navigate, pathOf, projectsPath, teamPath } from "../routes.js";
 import { words } from "../words.js";
-import { hasLetterKeys, nextTheme, theme } from "./browser.js";
+import { hasLetterKeys, nextTheme, paletteKey, theme } from "./browser.js";
 import { Icon, html } from "./html.js";
 import { errorText, notify } from "./messages.js";
 
@@ -62,7 +62,7 @@ export function Bar({ place }) {
       ${place && html`<${Icon} name="right" /><span class="place">${place}</span>`}
     </nav>
     ${person.value &&
-    html`<button class="bare" aria-label=${words.palette} aria-keyshortcuts="Control+K" title=${`${words.palette} (Ctrl-K)`} onClick=${() => (isPaletteOpen.value = true)}>
+    html`<button class="bare" aria-label=${words.palette} aria-keyshortcuts=${paletteKey.aria} title=${`${words.palette} (${paletteKey.shown})`} onClick=${() => (isPaletteOpen.value = true)}>
       <${Icon} name="search" />
     </button>`}
     <button class="bare" aria-label=${words.theme[theme.value]} title=${words.theme[theme.value]} onClick=${nextTheme}>
@@ -84,8 +84,7 @@ const follow = () => void (isFollowed = true);
 
 /** Opens a section, and focuses its navigation link. @param {string} path */
 export function go(path) {
-  follow();
-  navigate(path);
+  isFollowed = navigate(path);
 }
 
 /**

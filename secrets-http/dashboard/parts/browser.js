@@ -51,6 +51,16 @@ export function setLetterKeys(on) {
   store("secrets-letter-keys", on ? "on" : "off");
 }
 
+/** True on systems of Apple, whose shortcuts use the command key. */
+const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** Shortcut of the command palette: as shown, and as in `aria-keyshortcuts`. */
+export const paletteKey = isApple ? { shown: "⌘K", aria: "Meta+K" } : { shown: "Ctrl-K", aria: "Control+K" };
+
+/** True for the shortcut of the command palette. @param {KeyboardEvent} event */
+export const isPaletteKey = (event) =>
+  event.key.toLowerCase() === "k" && event.metaKey === isApple && event.ctrlKey === !isApple && !event.shiftKey && !event.altKey;
+
 const query = matchMedia("(max-width: 639px)");
 
 /** True if the window is too narrow for several environments side by side. */

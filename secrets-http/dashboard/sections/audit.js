@@ -179,13 +179,15 @@ function useLog(place, page) {
       if (number !== latest.current) return;
       setLog((current) => ({ logs: cursor ? [...current.logs, ...page.logs] : page.logs, cursor: page.next_cursor, error: null }));
     } catch (error) {
-      if (number === latest.current) setLog((current) => ({ ...current, error }));
+      if (number === latest.current) setLog((current) => ({ ...current, error, logs: cursor ? current.logs : [] }));
     }
   };
   const filter = (/** @type {Record<string, string>} */ values) => {
     const wanted = { ...filters, ...values };
     setFilters(wanted);
     setParameters(values);
+    // The cursor belongs to the entries for the other filters.
+    setLog((current) => ({ ...current, cursor: undefined, error: null }));
     load(wanted, undefined);
   };
   return { log, filters, filter, more: () => load(filters, log.cursor) };
@@ -222,8 +224,9 @@ async function read(place) {
   if (!isAdmin) return null;
   const [page, tokens, projects] = await Promise.all([
     requests.audit(team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }),
-    requests.tokens(team.id),
-    project ? [] : api.projects(),
+    // Without the options of its filters, the log is still useful.
+    requests.tokens(team.id).catch(() => []),
+    project ? [] : api.projects().catch(() => []),
   ]);
   return { page, tokens, projects: projects.filter((/** @type {any} */ { team_id }) => team_id === team.id) };
 }

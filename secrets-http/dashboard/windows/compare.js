@@ -1,6 +1,6 @@
 // Window that compares two environments. The copies of the selected keys are staged, and then reviewed.
 
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
 import { filtered, markOf, spoken } from "../grid/cells.js";
@@ -26,24 +26,33 @@ const SIGNS = { onlySource: "→", different: "≠", unknown: "?", onlyTarget: "
 function firstPair(grid) {
   const all = comparable(grid);
   const active = Math.max(0, all.findIndex(({ id }) => id === grid.target().environment?.id));
-  const source = Math.min(active, all.length - 2);
-  return { source: all[source].id, target: all[source + 1].id };
+  const source = Math.max(0, Math.min(active, all.length - 2));
+  return { source: all[source]?.id, target: all[source + 1]?.id };
 }
 
 /** Lets the service compare the values of two environments, when the user asks for it. @param {GridState} grid */
 function useCompared(grid) {
   const [compared, setCompared] = useState(/** @type {import("../grid/cells.js").Comparison | null} */ (null));
   const [said, setSaid] = useState("");
+  // Only the response to the latest request is used.
+  const latest = useRef(0);
   const compare = async (/** @type {string[]} */ environments) => {
+    const number = ++latest.current;
     setSaid(words.loading);
     try {
-      setCompared((await api.compare(grid.project.slug, { equal: true, environments })).body);
+      const { body } = await api.compare(grid.project.slug, { equal: true, environments });
+      if (number !== latest.current) return;
+      setCompared(body);
       setSaid(words.compare.compared);
     } catch (error) {
-      setSaid(errorText(error));
+      if (number === latest.current) setSaid(errorText(error));
     }
   };
-  return { compared, said, setSaid, compare };
+  const forget = () => {
+    latest.current += 1;
+    setSaid("");
+  };
+  return { compared, said, forget, compare };
 }
 
 /**
@@ -168,7 +177,7 @@ function Buttons({ target, number, onClose, onStage }) {
  * @param {{ grid: GridState, pair: Environment[], choice: ReturnType<typeof useChoice> }} properties
  */
 function Pair({ grid, pair, choice: { choose, text, setText, selected, select } }) {
-  const { compared, said, setSaid, compare } = useCompared(grid);
+  const { compared, said, forget, compare } = useCompared(grid);
   const comparison = grid.comparison.value;
   const [source, target] = pair;
   const close = () => (grid.isComparing.value = false);
@@ -184,10 +193,11 @@ function Pair({ grid, pair, choice: { choose, text, setText, selected, select } 
     grid.isReviewing.value = true;
   };
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) stage();
-    else moveFocus(event);
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return moveFocus(event);
+    event.preventDefault();
+    stage();
   };
-  const change = (/** @type {{ source?: string, target?: string }} */ ids) => (choose(ids), setSaid(""));
+  const change = (/** @type {{ source?: string, target?: string }} */ ids) => (choose(ids), forget());
   const buttons = html`<${Buttons} target=${target} number=${chosen.length} onClose=${close} onStage=${stage} />`;
   return html`<${Dialog} title=${words.compare.title(source.name, target.name)} onClose=${close} actions=${buttons} kind="wide page">
     <div class="compare" onKeyDown=${onKeyDown}>
@@ -204,5 +214,10 @@ function Pair({ grid, pair, choice: { choose, text, setText, selected, select } 
 export function Compare({ grid }) {
   const choice = useChoice(grid);
   const pair = [choice.ids.source, choice.ids.target].flatMap((id) => comparable(grid).filter((environment) => environment.id === id));
-  return pair.length === 2 ? html`<${Pair} grid=${grid} pair=${pair} choice=${choice} />` : null;
+  const isPossible = pair.length === 2;
+  // An environment was deleted, or the user may not see it any more.
+  useEffect(() => {
+    if (!isPossible) grid.isComparing.value = false;
+  }, [isPossible]);
+  return isPossible ? html`<${Pair} grid=${grid} pair=${pair} choice=${choice} />` : null;
 }

@@ -18,10 +18,10 @@ import { words } from "./words.js";
 
 /**
  * @param {Command["kind"]} kind @param {string} name @param {() => void} run
- * @param {{ about?: string, keys?: string }} [more]
+ * @param {{ id?: string, about?: string, keys?: string }} [more]
  * @returns {Command}
  */
-const command = (kind, name, run, { about = "", keys } = {}) => ({ id: `${kind}/${name}/${about}`, kind, name, run, about, keys });
+const command = (kind, name, run, { id = name, about = "", keys } = {}) => ({ id: `${kind}/${id}`, kind, name, run, about, keys });
 
 /** Actions of the grid. @param {GridState} grid */
 function gridActions(grid) {
@@ -45,7 +45,7 @@ function sections() {
   const { project, team } = route.value;
   const { teams = [] } = person.value;
   const section = (/** @type {string} */ name, /** @type {string} */ path, about = "") =>
-    command("section", words.sections.names[name], () => go(path), { about, keys: about ? undefined : `G ${words.sections.letters[name].toUpperCase()}` });
+    command("section", words.sections.names[name], () => go(path), { id: path, about, keys: about ? undefined : `G ${words.sections.letters[name].toUpperCase()}` });
   const path = project === undefined ? "" : pathOf({ slug: project });
   return [
     ...(path ? [section("secrets", path), ...PROJECT_SECTIONS.map((name) => section(name, `${path}/${name}`))] : []),
@@ -75,7 +75,7 @@ function useCommands() {
   useEffect(() => void api.projects().then((projects) => setFound({ projects }), (error) => setFound({ projects: [], error })), []);
   const grid = shownGrid.value;
   const commands = useMemo(() => {
-    const projects = found.projects.map((project) => command("project", project.name, () => go(pathOf(project)), { about: project.slug }));
+    const projects = found.projects.map((project) => command("project", project.name, () => go(pathOf(project)), { id: project.id, about: project.slug }));
     return [...(grid ? gridActions(grid) : []), ...sections(), ...projects, ...sharedActions(), ...(grid ? keys(grid) : [])];
   }, [found, grid]);
   return { commands, error: found.error };
@@ -110,8 +110,10 @@ export function Palette({ onChoose, onClose }) {
     else onChoose(found[active].run);
   };
   const change = (/** @type {any} */ event) => {
-    setText(event.target.value);
-    setActiveId("");
+    const { value } = event.target;
+    setText(value);
+    // The first result stays active when the projects have been loaded.
+    setActiveId(matching(commands, value)[0]?.id ?? "");
   };
   return html`<${Dialog} title=${words.palette.title} onClose=${onClose} kind="palette">
     <input type="text" role="combobox" autofocus aria-label=${words.palette.field} placeholder=${words.palette.field} aria-autocomplete="list"

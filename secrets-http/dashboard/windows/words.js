@@ -94,7 +94,7 @@ export const words = {
     stage: (/** @type {number} */ number, /** @type {string} */ target) => `Copy ${plural(number, "value")} to ${target} and review`,
     selected: (/** @type {number} */ number) => `${count(number)} selected`,
     readOnly: (/** @type {string} */ target) => `You may not write in ${target}.`,
-    none: "No key has a value in one of these environments.",
+    none: "Neither environment has a value.",
   },
   palette: {
     title: shared.palette,
