@@ -250,10 +250,4 @@ impl DatabaseKind {
         Self { name: "mysql", default_port: 3306, url_scheme: "mysql", url_tls_parameter: None };
     /// Kinds of database for which this library has a driver.
     pub const BUILT_IN: [Self; 2] = [Self::POSTGRESQL, Self::MYSQL];
-
-    /// Returns the built-in kind with this name; `None` if there is none.
-    #[must_use]
-    pub fn built_in(name: &str) -> Option<Self> {
-        Self::BUILT_IN.into_iter().find(|kind| kind.name == name)
-    }
 }

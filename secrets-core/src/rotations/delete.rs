@@ -87,6 +87,8 @@ impl Operation for PlanRevocation {
         let row = LockedRow::Secrets;
         let (scope, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
         let id = rotation.id;
+        // Checked before anything is deleted.
+        cx.ports().database_kind(&rotation.settings.integration)?;
         let keys = InjectedKeys::from_text(&rotation.settings.keys)?.all();
         if rotation.slots.active.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {

@@ -115,38 +115,6 @@ async fn port_and_tls_mode_have_defaults(app: App) {
     }
 }
 
-async fn a_kind_of_database_with_a_registered_driver_can_be_rotated(app: App) {
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    let mut body = postgresql("reports");
-    body["integration_type"] = json!("sql_server");
-    body["connection"].as_object_mut().unwrap().remove("port");
-    let created = alice.post(&paths::rotations(&web, "staging"), &body).await.is(201).json();
-    assert_eq!(created["integration_type"], "sql_server");
-
-    let rotate = format!("{}/rotate", paths::rotation(&web, "staging", "reports"));
-    alice.post(&rotate, &json!({})).await.is(200);
-
-    let reader = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
-    let path = paths::eso_secret(&web, "staging", "REPORTS_URL");
-    let url = reader.get(&path).await.is(200).json()["value"].as_str().unwrap().to_owned();
-    assert!(url.starts_with("sqlserver://kv_"), "{}", url.len());
-    assert!(url.ends_with("@db.example.com:1433/shop"), "{}", url.len());
-}
-
-async fn a_kind_of_database_without_a_driver_is_refused_with_the_list_of_kinds(app: App) {
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    let mut body = postgresql("reports");
-    body["integration_type"] = json!("oracle");
-
-    let reply = alice.post(&paths::rotations(&web, "staging"), &body).await;
-
-    let error = reply.is(400).names("integration_type").json();
-    let text = "must be one of: mysql, postgresql, sql_server";
-    assert!(error.to_string().contains(text), "{error}");
-}
-
 async fn a_name_is_taken_in_its_own_environment_only(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -205,8 +173,6 @@ on_every_store![
     creating_a_rotation_makes_no_connection,
     a_proxied_rotation_has_its_connection_method,
     port_and_tls_mode_have_defaults,
-    a_kind_of_database_with_a_registered_driver_can_be_rotated,
-    a_kind_of_database_without_a_driver_is_refused_with_the_list_of_kinds,
     a_name_is_taken_in_its_own_environment_only,
     keys_can_be_given_other_names,
     creating_is_in_the_log_by_name_and_kind,

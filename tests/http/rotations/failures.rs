@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_core::model::rotations::{RotationStatus, Slot};
-use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId};
+use secrets_core::model::rotations::Slot;
+use secrets_core::model::{Clock as _, RotationId};
 use secrets_core::ports::rotator::Fault;
-use secrets_core::rotations::{self, RotateNow, slot_user};
+use secrets_core::rotations::slot_user;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store, on_sql_stores, paths};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};
 
 /// Number of times that the service tries to log in with a new credential, within 60 seconds,
@@ -371,40 +371,6 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     assert_eq!(app.failing().await, [item]);
 }
 
-async fn a_rotation_without_a_driver_waits_for_a_node_that_has_it(app: App) {
-    let main = served(&app).await;
-    let before = main.served().await;
-    app.sql("UPDATE rotations SET integration = 'oracle'").await;
-    app.wait(TimeDelta::days(31));
-    let engine = app.service.engine();
-
-    for claim in rotations::claim_rotations(engine).await.unwrap() {
-        rotations::work(engine, claim).await;
-    }
-
-    let record = main.record(&app).await;
-    assert_eq!(record.status, RotationStatus::Active);
-    let failing = app.failing().await;
-    assert!(failing.iter().any(|(_, id, _)| *id == record.id.uuid().to_string()), "{failing:?}");
-    let at = EnvironmentPath::new(paths::last(&main.project), "staging");
-    let person = app.service.authenticate(&app.jwt("alice"), Origin::default()).await.unwrap();
-    let now = RotateNow { at, name: "main-db".to_owned() };
-    let refused = app.service.run(&person, now).await.unwrap_err();
-    assert_eq!(refused.kind(), "unavailable");
-    let mut reads = app.store.read().await.unwrap();
-    assert_eq!(reads.concluded_attempts(record.id, 10).await.unwrap().len(), 1);
-    assert!(reads.open_attempt(record.id).await.unwrap().is_none());
-    drop(reads);
-    assert_eq!(main.served().await, before);
-    // Longer than the delay after the failures.
-    app.sql("UPDATE rotations SET integration = 'postgresql'").await;
-    app.wait(TimeDelta::days(1));
-    main.settle(&app).await;
-    let attempts = app.store.read().await.unwrap().concluded_attempts(record.id, 10).await;
-    assert_eq!(attempts.unwrap().len(), 2);
-    main.works(&app).await;
-}
-
 on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
     a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
@@ -427,9 +393,3 @@ on_every_store![
     a_record_that_cannot_be_decrypted_is_an_error;
     attempts_are_counted_by_their_results,
 ];
-
-mod databases {
-    use super::*;
-
-    on_sql_stores![a_rotation_without_a_driver_waits_for_a_node_that_has_it];
-}

@@ -4,6 +4,7 @@
 mod attempts;
 mod create;
 mod delete;
+mod drivers;
 mod failures;
 mod fair;
 mod history;
