@@ -122,18 +122,8 @@ fn a_response_that_is_too_large_is_refused() {
         let head = "HTTP/1.1 200 OK\r\ncontent-length: 1099511627776\r\n\r\n";
         endless(&mut stream, head, &[b' '; 16_384], Duration::ZERO);
     });
-    let endless = serve(|mut stream| {
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
-        endless(&mut stream, head, &[b' '; 16_384], Duration::ZERO);
-    });
 
     each_fails(&announced, "2s", 76, "larger than any of the service");
-    // The time limit or the size limit ends the command, depending on the speed of the machine.
-    let started = Instant::now();
-    let ended = endless.run(&["--timeout", "2s", "list"]);
-    assert!(started.elapsed() < LIMIT, "{:?}", started.elapsed());
-    assert!(matches!(ended.code, Some(69 | 76)), "{ended:?}");
-    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
 }
 
 #[test]

@@ -36,15 +36,22 @@ impl std::fmt::Debug for Response {
 
 impl Response {
     /// Receives a response completely. Returns `None` if the response is too large.
-    pub(super) async fn read(mut response: reqwest::Response) -> reqwest::Result<Option<Self>> {
-        let is_too_large = |length: u64| length > MAX_BYTES as u64;
+    pub(super) async fn read(response: reqwest::Response) -> reqwest::Result<Option<Self>> {
+        Self::read_up_to(MAX_BYTES, response).await
+    }
+
+    async fn read_up_to(
+        max_bytes: usize,
+        mut response: reqwest::Response,
+    ) -> reqwest::Result<Option<Self>> {
+        let is_too_large = |length: u64| length > max_bytes as u64;
         if response.content_length().is_some_and(is_too_large) {
             return Ok(None);
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Zeroizing::new(Vec::new());
         while let Some(chunk) = response.chunk().await? {
-            if body.len() + chunk.len() > MAX_BYTES {
+            if body.len() + chunk.len() > max_bytes {
                 return Ok(None);
             }
             body.extend_from_slice(&chunk);
@@ -154,4 +161,37 @@ fn field_line(field: &Value) -> Option<String> {
     let text = |name: &str| field.get(name).and_then(Value::as_str);
     let name = text("key").or_else(|| text("field"))?;
     Some(format!("{name}: {}", text("message")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+    use reqwest::Body;
+
+    use super::*;
+
+    /// Reads a response of two chunks with a limit of 10 bytes. `with_length` tells the length in
+    /// advance. Returns the body.
+    async fn read(chunks: [&'static str; 2], with_length: bool) -> Option<Vec<u8>> {
+        let body = if with_length {
+            Body::from(chunks.concat())
+        } else {
+            Body::wrap_stream(stream::iter(chunks.map(Ok::<_, Infallible>)))
+        };
+        let response = reqwest::Response::from(http::Response::new(body));
+        assert_eq!(response.content_length().is_some(), with_length);
+        let read = Response::read_up_to(10, response).await.unwrap();
+        read.map(|response| response.body().to_vec())
+    }
+
+    #[tokio::test]
+    async fn a_response_is_read_up_to_the_limit() {
+        for with_length in [false, true] {
+            let largest = read(["12345", "67890"], with_length).await;
+            assert_eq!(largest.as_deref(), Some(b"1234567890".as_slice()));
+            assert_eq!(read(["12345", "678901"], with_length).await, None);
+        }
+    }
 }
