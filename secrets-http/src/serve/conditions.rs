@@ -6,7 +6,7 @@ use secrets_core::crypto::Tag;
 use secrets_core::model::Error;
 use secrets_core::secrets::{Precondition, WithETag};
 use warp::Filter;
-use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH, InvalidHeaderValue};
 use warp::http::{HeaderMap, HeaderValue, StatusCode};
 use warp::reply::Response;
 
@@ -108,7 +108,7 @@ impl<T, S: Render<T>> Render<WithETag<T>> for WithTag<S> {
     }
 }
 
-fn entity_tag(tag: &Tag) -> Result<HeaderValue, warp::http::header::InvalidHeaderValue> {
+fn entity_tag(tag: &Tag) -> Result<HeaderValue, InvalidHeaderValue> {
     HeaderValue::from_str(&format!("\"{tag}\""))
 }
 

@@ -17,7 +17,7 @@ use secrets_core::limits::Window;
 use secrets_core::model::{Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject};
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
-use warp::http::{HeaderValue, Method, Request, StatusCode};
+use warp::http::{self, HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
 use crate::routes;
@@ -95,7 +95,7 @@ impl Host {
         &self,
         request: Request<B>,
         peer: IpAddr,
-    ) -> warp::http::Response<impl Body<Data = Bytes, Error: Into<Cause>> + Send + use<B>>
+    ) -> http::Response<impl Body<Data = Bytes, Error: Into<Cause>> + Send + use<B>>
     where
         B: Body + Send + Sync + 'static,
         B::Data: Send,
