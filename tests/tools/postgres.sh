@@ -21,8 +21,8 @@ postgres_make() {
         --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-sync
     # Clients may connect with and without TLS, from any address that the server listens on.
     echo 'host all all 127.0.0.0/8 scram-sha-256' >data/pg_hba.conf
-    # The server that is not a target of rotations receives the administrator's password as it is. With
-    # SCRAM, the thousands of hashes of debug builds would be half of the time of most tests.
+    # The service's own server receives the administrator's password in clear text. With SCRAM, a
+    # debug build would spend half of its CPU time in tests on PostgreSQL on hashes of the password.
     [ -n "$target" ] || sed -i '1i host all postgres 127.0.0.0/8 password' data/pg_hba.conf
 }
 

@@ -172,8 +172,8 @@ mod tests {
 
     use super::*;
 
-    /// Reads a response of two chunks with a limit of 10 bytes. `with_length` tells the length in
-    /// advance. Returns the body.
+    /// Reads a response of two chunks, of which at most 10 bytes are accepted. With `with_length`, the
+    /// total length is known before the chunks arrive. Returns the body.
     async fn read(chunks: [&'static str; 2], with_length: bool) -> Option<Vec<u8>> {
         let body = if with_length {
             Body::from(chunks.concat())
