@@ -6,12 +6,9 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Event, Kind, Person, Watch, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Maximum time to wait for an event, in seconds. The server polls the store every two seconds.
-const SOON: u64 = 6;
-
-/// Maximum time to wait for an event after a change of permissions, in seconds. The server reads
-/// the permissions again every ten seconds.
-const LATER: u64 = 20;
+/// Maximum time to wait for an event, in seconds. The server polls the store every 0.2 seconds, and
+/// reads the permissions again every second.
+const SOON: u64 = 20;
 
 fn path(project: &str) -> String {
     format!("{project}/watch")
@@ -102,7 +99,7 @@ async fn a_change_is_an_event_for_the_environment_and_its_children(app: App) {
     let expected =
         ["secrets.updated child", "secrets.updated grandchild", "secrets.updated parent"];
     assert_eq!(next_names(&mut watch).await, expected);
-    assert!(watch.is_silent(3).await);
+    assert!(watch.is_silent(1).await);
 }
 
 async fn created_changed_and_deleted_environments_are_events(app: App) {
@@ -149,15 +146,15 @@ async fn only_readable_environments_have_events(app: App) {
     assert_eq!(next_names(&mut watch).await, ["secrets.updated staging"]);
 
     access("read").await;
-    assert_eq!(batch(&mut watch, LATER).await.1, ["environment.added production"]);
+    assert_eq!(batch(&mut watch, SOON).await.1, ["environment.added production"]);
     alice.secret(&web, "production", "OTHER", "kvc_value").await;
     assert_eq!(next_names(&mut watch).await, ["secrets.updated production"]);
 
     access("none").await;
     alice.secret(&web, "production", "THIRD", "kvc_value").await;
-    assert_eq!(batch(&mut watch, LATER).await.1, ["environment.removed production"]);
+    assert_eq!(batch(&mut watch, SOON).await.1, ["environment.removed production"]);
     alice.secret(&web, "production", "FOURTH", "kvc_value").await;
-    assert!(watch.is_silent(4).await);
+    assert!(watch.is_silent(1).await);
 }
 
 async fn a_token_gets_events_for_the_environments_in_its_scope(app: App) {
@@ -190,7 +187,7 @@ async fn a_caller_without_an_environment_waits_for_the_first(app: App) {
 
     assert_eq!(watch.status(), 200);
     access("staging", "read").await;
-    assert_eq!(batch(&mut watch, LATER).await.1, ["environment.added staging"]);
+    assert_eq!(batch(&mut watch, SOON).await.1, ["environment.added staging"]);
 }
 
 async fn a_client_that_reconnects_gets_the_missed_events(app: App) {
@@ -233,7 +230,7 @@ async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
 /// Waits until the server ends an event stream. Before the end, only events about removed
 /// environments may arrive.
 async fn ends(watch: &mut Watch) {
-    while let Some(block) = watch.next_event(LATER).await {
+    while let Some(block) = watch.next_event(SOON).await {
         assert_eq!(Watch::parse(Some(block)).data["type"], "environment.removed");
     }
 }

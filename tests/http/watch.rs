@@ -6,12 +6,9 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Kind, Person, Watch, on_every_store, paths};
 use serde_json::json;
 
-/// Maximum time to wait for an event, in seconds. The server polls the store every two seconds.
-const SOON: u64 = 6;
-
-/// Maximum time to wait until a stream ends whose caller lost access, in seconds. The server checks
-/// the access again every ten seconds.
-const LATER: u64 = 20;
+/// Maximum time to wait for an event or for the end of a stream, in seconds. The server polls the
+/// store every 0.2 seconds, and checks the caller's access every second.
+const SOON: u64 = 20;
 
 async fn begin(client: &Client, path: &str) -> (Watch, String) {
     let mut watch = client.watch(path, &[]).await;
@@ -47,7 +44,7 @@ async fn a_watch_sends_the_revision_and_then_changes(app: App) {
     distinct.dedup();
     assert_eq!(distinct.len(), 4);
     alice.secret(&web, "parent", "THIRD", "kvc_value").await;
-    assert!(watch.is_silent(5).await);
+    assert!(watch.is_silent(1).await);
 }
 
 async fn a_watch_sends_changes_of_every_ancestor(app: App) {
@@ -132,7 +129,7 @@ async fn a_watch_ends_when_its_token_does(app: App) {
     let path = format!("/api/v1/tokens/{}", token["id"].as_str().unwrap());
     alice.delete(&path).await.is(204);
 
-    assert_eq!(watch.next_event(LATER).await, None);
+    assert_eq!(watch.next_event(SOON).await, None);
 }
 
 async fn a_watch_ends_when_the_sign_in_does(app: App) {
@@ -142,7 +139,7 @@ async fn a_watch_ends_when_the_sign_in_does(app: App) {
 
     app.wait(chrono::TimeDelta::days(2));
 
-    assert_eq!(watch.next_event(LATER).await, None);
+    assert_eq!(watch.next_event(SOON).await, None);
 }
 
 async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
@@ -161,8 +158,8 @@ async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
     let none = json!({ "role": "none" });
     alice.put(&paths::permission(&web, "staging", &carol.id), &none).await.is(200);
 
-    assert_eq!(of_bob.next_event(LATER).await, None);
-    assert_eq!(of_carol.next_event(LATER).await, None);
+    assert_eq!(of_bob.next_event(SOON).await, None);
+    assert_eq!(of_carol.next_event(SOON).await, None);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
     next_revision(&mut of_alice).await;
 }

@@ -16,7 +16,7 @@ use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::timer::Timer;
 use secrets_core::ports::webhooks::WebhookSender;
-use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, TokioOffload, TokioTimer, WatchRegistry};
+use secrets_core::runtime::{TokioOffload, TokioTimer, WatchOptions, WatchRegistry};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
@@ -175,7 +175,7 @@ impl App {
             memory: Arc::new(MemoryBudget::new(0)),
             watches: Arc::new(WatchRegistry::new(
                 Arc::clone(self.service.engine()),
-                DEFAULT_WATCH_LIMIT,
+                WatchOptions::default(),
             )),
             sign_in: Arc::new(BrowserSignIn::Off),
             stopping: Stopping::default(),

@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::engine::Worker;
 use secrets_core::model::{BaseUrl, ManualClock};
+use secrets_core::runtime::WatchOptions;
 use secrets_http::serve::accept::{AcceptOptions, Drained};
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
@@ -28,6 +30,13 @@ pub(crate) struct Stop {
 pub(crate) type Settings =
     (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>, BrowserSignIn);
 
+/// Options of watches. The intervals are a tenth of the defaults, so that tests of watches are short.
+const WATCHES: WatchOptions = WatchOptions {
+    limit: 100,
+    poll_interval: Duration::from_millis(200),
+    recheck_interval: Duration::from_secs(1),
+};
+
 /// Starts an HTTP server for a service on a free port. Returns the address and a handle that stops
 /// the server.
 pub(crate) async fn serve(
@@ -47,7 +56,7 @@ pub(crate) async fn serve(
         proxies,
         public_url,
         envelope,
-        options: AcceptOptions::default(),
+        options: AcceptOptions { watches: WATCHES, ..AcceptOptions::default() },
         sign_in,
         memory: Arc::new(MemoryBudget::new(256 << 20)),
         metrics: None,

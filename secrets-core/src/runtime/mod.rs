@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use supervisor::{Supervisor, WorkerHealth};
-pub use watches::{DEFAULT_WATCH_LIMIT, WatchRegistry};
+pub use watches::{WatchOptions, WatchRegistry};
 
 use crate::ports::offload::{Offload, Work};
 use crate::ports::timer::Timer;

@@ -18,6 +18,10 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 /// which the worker would count as stopped.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
+/// Time between the starts of two workers. Workers that start together would open a connection to the
+/// database each.
+const STAGGER: Duration = Duration::from_millis(5);
+
 /// Maximum time that jobs get to end after the supervisor is stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -107,7 +111,8 @@ impl Supervisor {
             let stopped = self.stopped();
             // Dropping the `JoinSet` cancels the worker when this task is cancelled.
             let mut task = JoinSet::new();
-            task.spawn(async move { workers[place].run(engine, stopped).await });
+            let delay = STAGGER * u32::try_from(place).unwrap_or(u32::MAX);
+            task.spawn(async move { workers[place].run(engine, delay, stopped).await });
             if let Some(Ok(())) = task.join_next().await {
                 return;
             }
@@ -118,9 +123,10 @@ impl Supervisor {
 }
 
 impl Supervised {
-    async fn run(&self, engine: Arc<Engine>, mut stopped: watch::Receiver<bool>) {
+    /// Runs the worker, for the first time after `delay` and the delay of its schedule.
+    async fn run(&self, engine: Arc<Engine>, delay: Duration, mut stopped: watch::Receiver<bool>) {
         let Schedule { first, interval, max_jobs, .. } = self.schedule;
-        let mut ticks = interval_at(Instant::now() + first, interval);
+        let mut ticks = interval_at(Instant::now() + delay + first, interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut jobs, mut failures) = (JoinSet::new(), 0);
         loop {

@@ -1,8 +1,8 @@
 //! Registry of the watched environments and projects, and notification of their watchers (clients
 //! with an open event stream).
 //!
-//! For each watched resource, one task polls the revision every two seconds on behalf of all
-//! watchers. This works for changes made on any node, and needs only the store.
+//! For each watched resource, one task polls the revision on behalf of all watchers, by default every
+//! two seconds. This works for changes made on any node, and needs only the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,21 +19,38 @@ use crate::limits::{Permit, Permits};
 use crate::model::lock::lock;
 use crate::model::{Bound, Error, Result, TeamId};
 
-/// Interval between two polls of a watched resource's revision.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
-
 /// Value of the `Retry-After` header in seconds, if a user, token or team has too many watchers.
 const RETRY_SECONDS: i64 = 60;
 
-/// Default maximum number of watchers (clients with an open event stream) in one process.
-pub const DEFAULT_WATCH_LIMIT: usize = 100;
+/// Limit and intervals of a [`WatchRegistry`].
+#[derive(Debug, Clone, Copy)]
+pub struct WatchOptions {
+    /// Maximum number of watchers (clients with an open event stream) in one process. The default
+    /// is 100.
+    pub limit: usize,
+    /// Interval between two polls of the revision of a watched resource. The default is 2 seconds.
+    pub poll_interval: Duration,
+    /// Interval at which the host application checks the credential of a watcher, and its
+    /// permission to read, again. The default is 10 seconds.
+    pub recheck_interval: Duration,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            limit: 100,
+            poll_interval: Duration::from_secs(2),
+            recheck_interval: Duration::from_secs(10),
+        }
+    }
+}
 
 /// Registry of the watched resources and the watchers (clients with an open event stream) of one
 /// process. For each watcher, the host application acquires a permit, subscribes to the revision of
 /// the resource, and sends the changes with its own protocol.
 pub struct WatchRegistry {
     engine: Arc<Engine>,
-    limit: usize,
+    options: WatchOptions,
     revisions: Mutex<HashMap<WatchTarget, Revision>>,
     permits: Permits<WatchPlace>,
 }
@@ -43,25 +60,32 @@ pub struct WatchRegistry {
 type Revision = watch::Sender<Option<Tag>>;
 
 impl WatchRegistry {
-    /// Creates an empty registry for at most `limit` watchers.
+    /// Creates an empty registry.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, limit: usize) -> Self {
+    pub fn new(engine: Arc<Engine>, options: WatchOptions) -> Self {
         let (revisions, permits) = Default::default();
-        Self { engine, limit, revisions, permits }
+        Self { engine, options, revisions, permits }
+    }
+
+    /// Returns the limit and intervals of the registry.
+    #[must_use]
+    pub const fn options(&self) -> &WatchOptions {
+        &self.options
     }
 
     /// Returns the current number of watchers (clients with an open event stream), and their
     /// maximum number.
     #[must_use]
     pub fn usage(&self) -> (usize, usize) {
-        (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)
+        let limit = self.options.limit;
+        (self.permits.in_use(&WatchPlace::Process(limit)), limit)
     }
 
     /// Acquires a permit for a watcher: a user or token (`principal`) that watches a resource of
     /// `team`. Fails if the process, the team or the principal already has its maximum number of
     /// watchers.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>> {
-        let places = WatchPlace::of(principal, team, self.limit);
+        let places = WatchPlace::of(principal, team, self.options.limit);
         let permit = self.permits.acquire(places).map_err(|full| match full {
             WatchPlace::Process(_) => Bound::Watchers.reached("too many watchers"),
             WatchPlace::Principal(_) | WatchPlace::Team(..) => {
@@ -88,7 +112,7 @@ impl WatchRegistry {
     /// Polls the revision of a resource until there are no more subscribers, or until the resource
     /// is deleted.
     async fn poll(self: Arc<Self>, target: WatchTarget, revision: Revision) {
-        let mut ticks = interval(POLL_INTERVAL);
+        let mut ticks = interval(self.options.poll_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -141,7 +165,8 @@ mod tests {
     }
 
     fn registry(service: &Service, limit: usize) -> Arc<WatchRegistry> {
-        Arc::new(WatchRegistry::new(Arc::clone(service.engine()), limit))
+        let options = WatchOptions { limit, ..WatchOptions::default() };
+        Arc::new(WatchRegistry::new(Arc::clone(service.engine()), options))
     }
 
     fn team() -> TeamId {

@@ -39,9 +39,6 @@ const PROJECT: &str = "/api/v1/projects/{projectId}/watch";
 /// Interval of keep-alive comments, so that no proxy closes the connection as idle.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Interval at which the credential of a stream, and its permission to read, are checked again.
-const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
-
 /// Maximum number of events queued for a client that does not read.
 const MAX_QUEUED_EVENTS: usize = 4;
 
@@ -187,7 +184,7 @@ struct Watcher {
     api: Api,
     operation: Operation,
     caller: Caller,
-    /// Bearer credential, verified again every [`RECHECK_INTERVAL`].
+    /// Bearer credential, verified again at each `recheck_interval`.
     credential: Zeroizing<String>,
     polled: watch::Receiver<Option<Tag>>,
     last: Revisions,
@@ -259,7 +256,8 @@ impl Watcher {
     ) {
         let now = Instant::now();
         let mut keep_alive = interval_at(now + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
-        let mut recheck = interval_at(now + RECHECK_INTERVAL, RECHECK_INTERVAL);
+        let recheck_interval = self.api.watches.options().recheck_interval;
+        let mut recheck = interval_at(now + recheck_interval, recheck_interval);
         let mut next = first;
         loop {
             for event in next {

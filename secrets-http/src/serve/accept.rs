@@ -25,7 +25,7 @@ use hyper::{Request, Response};
 use hyper_util::server::graceful::GracefulShutdown;
 use secrets_core::engine::RefusalCounters;
 use secrets_core::model::Bound;
-use secrets_core::runtime::DEFAULT_WATCH_LIMIT;
+use secrets_core::runtime::WatchOptions;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -81,8 +81,9 @@ pub struct AcceptOptions {
     /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
     /// are closed.
     pub connections_per_address: usize,
-    /// Maximum number of open event streams. One team may have a quarter of them.
-    pub watch_limit: usize,
+    /// Maximum number of open event streams, of which one team may have a quarter, and intervals of
+    /// polls and checks.
+    pub watches: WatchOptions,
     /// Networks whose addresses are exempt from `connections_per_address`.
     pub uncounted: Networks,
     /// Counters of refusals, which count connections that exceed `connections_per_address`.
@@ -107,7 +108,7 @@ impl Default for AcceptOptions {
             head_bytes: 32 * 1024,
             connections: MAX_CONNECTIONS,
             connections_per_address: MAX_CONNECTIONS / 8,
-            watch_limit: DEFAULT_WATCH_LIMIT,
+            watches: WatchOptions::default(),
             uncounted: Networks::loopback(),
             refusals: RefusalCounters::default(),
             stopping: Stopping::default(),

@@ -76,8 +76,8 @@ impl Server {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
         let memory = self.memory;
         let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
-        let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
-        let watches = WatchRegistry::new(Arc::clone(service.engine()), watch_limit);
+        let sign_in = Arc::new(self.sign_in);
+        let watches = WatchRegistry::new(Arc::clone(service.engine()), self.options.watches);
         let watches = Arc::new(watches);
         let supervisor = Supervisor::new(self.workers);
         let requests = RequestMetrics::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, Supervisor, WatchRegistry};
+use secrets_core::runtime::{Supervisor, WatchOptions, WatchRegistry};
 use secrets_core::store::MemoryStore;
 
 use super::{open, say};
@@ -27,7 +27,7 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let supervisor = Supervisor::new(Vec::new());
     let memory = Arc::new(MemoryBudget::new(0));
     let (envelope, sign_in) = (Envelope::Named, Arc::new(BrowserSignIn::Off));
-    let watches = WatchRegistry::new(Arc::clone(service.engine()), DEFAULT_WATCH_LIMIT);
+    let watches = WatchRegistry::new(Arc::clone(service.engine()), WatchOptions::default());
     let (has_dashboard, watches) = (false, Arc::new(watches));
     let stopping = Stopping::default();
     let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in, stopping };

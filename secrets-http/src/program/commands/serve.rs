@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::runtime::{TokioOffload, TokioTimer};
+use secrets_core::runtime::{TokioOffload, TokioTimer, WatchOptions};
 use secrets_core::store::Store;
 use secrets_core::workers;
 use tokio::net::TcpListener;
@@ -107,7 +107,7 @@ pub(super) async fn until_stopped(
         has_dashboard: settings.has_dashboard,
         options: AcceptOptions {
             uncounted,
-            watch_limit: settings.watch_limit,
+            watches: WatchOptions { limit: settings.watch_limit, ..WatchOptions::default() },
             shutdown_delay: settings.shutdown_delay,
             ..AcceptOptions::default()
         }

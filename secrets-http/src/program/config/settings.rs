@@ -10,7 +10,7 @@ use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::{Options, SessionLimits};
 use secrets_core::jwt::Expectations;
 use secrets_core::model::{BaseUrl, Plans};
-use secrets_core::runtime::DEFAULT_WATCH_LIMIT;
+use secrets_core::runtime::WatchOptions;
 use secrets_core::scanner::{RuleFile, Rules};
 use secrets_core::store::StoreOptions;
 
@@ -186,7 +186,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         rates,
         memory_budget: optional(layers, "memory_budget", values::mebibytes)?.unwrap_or(256 << 20),
         watch_limit: optional(layers, "watch_limit", values::watches)?
-            .unwrap_or(DEFAULT_WATCH_LIMIT),
+            .unwrap_or(WatchOptions::default().limit),
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
         mail: mail(layers, public_url.clone())?,
         public_url,

@@ -15,7 +15,7 @@ use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, ManualClock};
-use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, Supervisor, WatchRegistry};
+use secrets_core::runtime::{Supervisor, WatchOptions, WatchRegistry};
 use secrets_core::store::MemoryStore;
 use secrets_core::testing::fuzz::{KNOWN_WORDS, assert_no_echo, populate};
 use serde_json::Value;
@@ -161,7 +161,7 @@ async fn turns() {
 /// Creates the handler of requests, with all routes and without rate limits.
 fn host(service: &Arc<Service>, clock: Arc<dyn Clock>) -> Host {
     let supervisor = Supervisor::new(Vec::new());
-    let watches = WatchRegistry::new(Arc::clone(service.engine()), DEFAULT_WATCH_LIMIT);
+    let watches = WatchRegistry::new(Arc::clone(service.engine()), WatchOptions::default());
     let api = Api {
         service: Arc::clone(service),
         clock: Arc::clone(&clock),
