@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-import { base } from "./routes.js";
+import { base, leaveFor } from "./routes.js";
 import { words } from "./words.js";
 
 /** Time limit of a request, in ms. */
@@ -195,7 +195,7 @@ export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(
 export async function signOut() {
   await api.signOut();
   channel.postMessage("out");
-  location.assign(`${base}/`);
+  leaveFor(`${base}/`);
 }
 
 /** Asks the user to sign in, after the service has refused the session. */

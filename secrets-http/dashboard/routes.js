@@ -61,16 +61,27 @@ export const accountPath = `${base}/account`;
 
 export const projectsPath = `${base}/projects`;
 
-/** Called before leaving a screen. @type {(() => boolean)[]} */
-const guards = [];
+/** @typedef {{ exist: () => boolean, question: string }} Changes unsaved changes, and the question before they are lost */
+
+/** Unsaved changes of the screen. @type {Set<Changes>} */
+const unsaved = new Set();
 
 /**
- * Registers a function that can return false to stay on the screen. Returns a function to remove it.
- * @param {() => boolean} guard
+ * Registers unsaved changes: the user is asked before they are lost. Returns a function that unregisters them.
+ * @param {Changes} changes
  */
-export function beforeLeaving(guard) {
-  guards.push(guard);
-  return () => void guards.splice(guards.indexOf(guard), 1);
+export function protect(changes) {
+  unsaved.add(changes);
+  return () => void unsaved.delete(changes);
+}
+
+/** Returns false if the user wants to keep unsaved changes. */
+export const mayLeave = () => [...unsaved].every(({ exist, question }) => !exist() || confirm(question));
+
+/** Loads another page without a question about unsaved changes. @param {string} path */
+export function leaveFor(path) {
+  unsaved.clear();
+  location.assign(path);
 }
 
 /**
@@ -78,7 +89,7 @@ export function beforeLeaving(guard) {
  * @param {string} path
  */
 export function navigate(path) {
-  if (path === location.pathname || !guards.every((guard) => guard())) return false;
+  if (path === location.pathname || !mayLeave()) return false;
   history.pushState(null, "", path);
   route.value = routeOf(location.pathname);
   scrollTo(0, 0);
@@ -92,9 +103,12 @@ export function start() {
     route.value;
     current = location.href;
   });
+  addEventListener("beforeunload", (event) => {
+    if ([...unsaved].some(({ exist }) => exist())) event.preventDefault();
+  });
   addEventListener("popstate", () => {
     // The address has changed already: a refused change is taken back.
-    if (!guards.every((guard) => guard())) return history.pushState(null, "", current);
+    if (!mayLeave()) return history.pushState(null, "", current);
     route.value = routeOf(location.pathname);
   });
   addEventListener("click", (event) => {

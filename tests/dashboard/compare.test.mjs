@@ -122,6 +122,8 @@ test("selected keys are copied, reviewed and saved by keyboard alone", async () 
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Space");
   await dialog.getByText("2 selected").waitFor();
+  // The shortcut works wherever the focus is in the window.
+  await dialog.getByRole("button", { name: "Cancel" }).focus();
   await page.keyboard.press("Control+Enter");
   const review = page.getByRole("dialog", { name: "Review and save" });
   await review.getByText("copy of staging").first().waitFor();

@@ -66,6 +66,40 @@ test("signing out ends the session in every window", async () => {
   await context.close();
 });
 
+test("signing out asks before unsaved changes are lost", async () => {
+  const { page, context } = await open(browser, { url: server.url });
+  await page.goto(devLink(server));
+  await page.getByRole("link", { name: /Web API/ }).click();
+  await page.getByRole("button", { name: "Add key" }).first().click();
+  await page.getByLabel("Key", { exact: true }).fill("API_KEY");
+  await page.getByRole("textbox", { name: "New value" }).fill("kvc_value");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("1 change in 1 environment").waitFor();
+  const asked = [];
+  let isAgreed = false;
+  page.on("dialog", async (dialog) => {
+    asked.push(dialog.type());
+    await (isAgreed ? dialog.accept() : dialog.dismiss());
+  });
+  const signOut = async () => {
+    await page.getByText("dev@example.com").first().click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+  };
+
+  await signOut();
+
+  await page.getByText("1 change in 1 environment").waitFor();
+  assert.equal(await page.evaluate(async () => (await fetch("/api/v1/users/me", { headers: { "x-secrets-page": "1" } })).status), 200);
+  assert.deepEqual(asked, ["confirm"]);
+  await page.keyboard.press("Escape");
+  isAgreed = true;
+  await signOut();
+  await page.locator("#dashboard").waitFor({ state: "detached" });
+  assert.deepEqual(asked, ["confirm", "confirm"]);
+  assert.deepEqual(await context.cookies(server.url), []);
+  await context.close();
+});
+
 // Serves an empty page of another origin, without any policy. The browser regards the origin as the
 // same site, so it sends the cookies too.
 async function foreignPage() {

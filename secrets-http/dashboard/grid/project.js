@@ -9,7 +9,7 @@ import { Bar, ProjectNavigation } from "../parts/bar.js";
 import { isNarrow } from "../parts/browser.js";
 import { html } from "../parts/html.js";
 import { DIALOG_STYLES, Empty, Failed, Skeleton, errorText, late, loadLate, notify } from "../parts/messages.js";
-import { beforeLeaving } from "../routes.js";
+import { protect } from "../routes.js";
 import { words } from "../words.js";
 import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
 import { Detail, SaveBar, Toolbar } from "./controls.js";
@@ -111,19 +111,16 @@ function NoRows({ grid }) {
 function useStaged(grid) {
   useEffect(() => {
     const hasChanges = () => grid.staged.value.changes.size > 0;
-    const unload = (/** @type {BeforeUnloadEvent} */ event) => hasChanges() && event.preventDefault();
     const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
       const isSave = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "s";
       if (!isSave) return;
       event.preventDefault();
       if (hasChanges() && !document.querySelector("dialog[open]")) grid.isReviewing.value = true;
     };
-    const remove = beforeLeaving(() => !hasChanges() || confirm(words.edit.leave));
-    addEventListener("beforeunload", unload);
+    const unprotect = protect({ exist: hasChanges, question: words.edit.leave });
     addEventListener("keydown", onKeyDown);
     return () => {
-      remove();
-      removeEventListener("beforeunload", unload);
+      unprotect();
       removeEventListener("keydown", onKeyDown);
     };
   }, []);

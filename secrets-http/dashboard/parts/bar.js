@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { person, signOut } from "../api.js";
-import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, base, navigate, pathOf, projectsPath, teamPath } from "../routes.js";
+import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, base, mayLeave, navigate, pathOf, projectsPath, teamPath } from "../routes.js";
 import { words } from "../words.js";
 import { hasLetterKeys, nextTheme, paletteKey, theme } from "./browser.js";
 import { Icon, html } from "./html.js";
@@ -14,8 +14,9 @@ import { errorText, notify } from "./messages.js";
 /** True while the command palette is open. */
 export const isPaletteOpen = signal(false);
 
-/** Signs the user out. A failure is shown as a notice. */
+/** Signs the user out, after a question if there are unsaved changes. A failure is shown as a notice. */
 export async function leave() {
+  if (!mayLeave()) return;
   try {
     await signOut();
   } catch (error) {

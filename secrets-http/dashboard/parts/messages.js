@@ -100,10 +100,10 @@ export function Notices() {
 
 /**
  * Modal dialog, which gives the focus back when it closes.
- * @param {{ title: string, onClose: () => void, children?: any, actions?: any, hasClose?: boolean,
- *   kind?: string }} properties
+ * @param {{ title: string, onClose: () => void, onConfirm?: (event: Event) => void, children?: any, actions?: any,
+ *   hasClose?: boolean, kind?: string }} properties `onConfirm` is called for Ctrl-Enter
  */
-export function Dialog({ title, onClose, children, actions, hasClose = true, kind = "" }) {
+export function Dialog({ title, onClose, onConfirm, children, actions, hasClose = true, kind = "" }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
   // Cleaned up before the page is painted, so that the focus returns when the dialog closes.
@@ -119,7 +119,12 @@ export function Dialog({ title, onClose, children, actions, hasClose = true, kin
     event.preventDefault();
     onClose();
   };
-  return html`<dialog ref=${dialog} class=${kind} aria-labelledby=${id} onCancel=${cancel}>
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (!onConfirm || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    onConfirm(event);
+  };
+  return html`<dialog ref=${dialog} class=${kind} aria-labelledby=${id} onCancel=${cancel} onKeyDown=${onKeyDown}>
     <header>
       <h2 id=${id}>${title}</h2>
       ${hasClose && html`<button class="bare" aria-label=${words.close} onClick=${onClose}><${Icon} name="close" /></button>`}

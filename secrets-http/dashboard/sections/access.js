@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { html } from "../parts/html.js";
 import { notify } from "../parts/messages.js";
-import { beforeLeaving } from "../routes.js";
+import { protect } from "../routes.js";
 import { requests } from "./api.js";
 import { FormDialog } from "./form.js";
 import { Frame, Heading, isSelf } from "./parts.js";
@@ -40,16 +40,7 @@ async function save(project, changes) {
  * @param {boolean} hasChanges
  */
 function useLeaving(hasChanges) {
-  useEffect(() => {
-    if (!hasChanges) return;
-    const stop = beforeLeaving(() => confirm(text.leave));
-    const ask = (/** @type {Event} */ event) => event.preventDefault();
-    addEventListener("beforeunload", ask);
-    return () => {
-      stop();
-      removeEventListener("beforeunload", ask);
-    };
-  }, [hasChanges]);
+  useEffect(() => protect({ exist: () => hasChanges, question: text.leave }), [hasChanges]);
 }
 
 /**

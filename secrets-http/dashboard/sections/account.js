@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 
-import { person, signOut } from "../api.js";
-import { Bar } from "../parts/bar.js";
+import { person } from "../api.js";
+import { Bar, leave } from "../parts/bar.js";
 import { Icon, html } from "../parts/html.js";
 import { Failed, Skeleton, errorText, notify } from "../parts/messages.js";
 import { base } from "../routes.js";
@@ -95,14 +95,6 @@ function Data({ email }) {
       ${(/** @type {any} */ error) => html`<p>${text.removeText}</p>
         <${Typed} label=${text.removeType(email)} error=${error} value=${typed} onChange=${setTyped} />`}
     <//>`}`;
-}
-
-async function leave() {
-  try {
-    await signOut();
-  } catch (error) {
-    notify({ text: errorText(error), isBad: true });
-  }
 }
 
 export function Content() {

@@ -36,8 +36,15 @@ const MAX_FILE_PAGES = 50;
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** Returns the filters that the page's URL contains. @returns {Record<string, string>} */
-const chosen = () => Object.fromEntries(FILTERS.map((name) => [name, parameter(name)]));
+/**
+ * Returns the filters that the page's URL contains. The section of a project has no filter by project, and that of a
+ * team none by environment.
+ * @param {Place} place @returns {Record<string, string>}
+ */
+function chosen({ project }) {
+  const absent = project ? "project_id" : "environment_id";
+  return Object.fromEntries(FILTERS.map((name) => [name, name === absent ? "" : parameter(name)]));
+}
 
 /**
  * Returns the local time at which a day, or the day `later` days after it, begins.
@@ -169,7 +176,7 @@ async function download(team, query, format) {
  */
 function useLog(place, page) {
   const [log, setLog] = useState({ logs: page.logs, cursor: page.next_cursor, error: /** @type {any} */ (null) });
-  const [filters, setFilters] = useState(chosen);
+  const [filters, setFilters] = useState(() => chosen(place));
   // Only the response to the latest request is shown.
   const latest = useRef(0);
   const load = async (/** @type {Record<string, string>} */ wanted, /** @type {string | undefined} */ cursor) => {
@@ -223,7 +230,7 @@ async function read(place) {
   const { project, team, isAdmin } = place;
   if (!isAdmin) return null;
   const [page, tokens, projects] = await Promise.all([
-    requests.audit(team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }),
+    requests.audit(team.id, { ...queryOf(place, chosen(place)), limit: String(PAGE) }),
     // Without the options of its filters, the log is still useful.
     requests.tokens(team.id).catch(() => []),
     project ? [] : api.projects().catch(() => []),

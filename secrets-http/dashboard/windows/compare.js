@@ -192,15 +192,10 @@ function Pair({ grid, pair, choice: { choose, text, setText, selected, select } 
     close();
     grid.isReviewing.value = true;
   };
-  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return moveFocus(event);
-    event.preventDefault();
-    stage();
-  };
   const change = (/** @type {{ source?: string, target?: string }} */ ids) => (choose(ids), forget());
   const buttons = html`<${Buttons} target=${target} number=${chosen.length} onClose=${close} onStage=${stage} />`;
-  return html`<${Dialog} title=${words.compare.title(source.name, target.name)} onClose=${close} actions=${buttons} kind="wide page">
-    <div class="compare" onKeyDown=${onKeyDown}>
+  return html`<${Dialog} title=${words.compare.title(source.name, target.name)} onClose=${close} onConfirm=${stage} actions=${buttons} kind="wide page">
+    <div class="compare" onKeyDown=${moveFocus}>
       <${Choices} environments=${comparable(grid)} pair=${pair} choose=${change} text=${text} setText=${setText} onCompare=${() => compare([source.id, target.id])} />
       <p class="quiet" role="status">${said || words.grid.equalHint}</p>
       ${!groups.size && html`<p>${all.length ? words.grid.noMatch : words.compare.none}</p>`}

@@ -1,6 +1,6 @@
 // Dialog that edits a value or adds a key. It stages the change, and saves nothing.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 
 import { description as descriptionOf } from "../grid/cells.js";
 import { generated, isWritable, sources, stageAll } from "../grid/editing.js";
@@ -114,7 +114,6 @@ export function Editor({ grid, at, read }) {
     at?.environment.id ?? (first && isWritable(first) ? first.id : (grid.environments.value.find(isWritable)?.id ?? "")),
   );
   const [error, setError] = useState("");
-  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const close = () => (grid.editing.value = null);
   const keep = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -127,17 +126,14 @@ export function Editor({ grid, at, read }) {
     close();
     if (!at) grid.goTo(key, environment);
   };
-  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep(event);
-  };
   const copies = sources(grid, key, environment);
   const buttons = html`<button type="button" onClick=${close}>${words.cancel}<kbd>Esc</kbd></button>
     <button type="submit" form="edit" class="main">${words.edit.keep}<kbd>Ctrl-Enter</kbd></button>`;
   const isLong = draft.value.length > LONG || draft.value.includes("\n");
   const title = at ? words.edit.title(at.key, at.environment.name) : words.edit.add;
   const row = grid.comparison.value.keys.find((row) => row.key === key);
-  return html`<${Dialog} title=${title} onClose=${close} actions=${buttons} kind=${isLong ? "wide" : ""}>
-    <form id="edit" ref=${form} class="form" onSubmit=${keep} onKeyDown=${onKeyDown}>
+  return html`<${Dialog} title=${title} onClose=${close} onConfirm=${keep} actions=${buttons} kind=${isLong ? "wide" : ""}>
+    <form id="edit" class="form" onSubmit=${keep}>
       ${!at && html`<${NewKey} grid=${grid} key_=${key} setKey=${setKey} environment=${environment} setEnvironment=${setEnvironment} error=${error} ids=${ids} />`}
       ${copies.length > 0 &&
       html`<label class="field">${words.edit.source}
