@@ -1,27 +1,36 @@
 // Chromium, driven by playwright-core. Its windows record requests, errors and policy violations.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromium } from "playwright-core";
 
-import { root } from "./server.mjs";
+import { pictures, root } from "./server.mjs";
 
 const axe = readFileSync(join(root, "tests/dashboard/node_modules/axe-core/axe.min.js"), "utf8");
 
-export const launch = () =>
-  chromium.launch({
+// Colors that the operating system of a user may ask for.
+const COLORS = {
+  light: { colorScheme: "light", forcedColors: "none" },
+  dark: { colorScheme: "dark", forcedColors: "none" },
+  forced: { colorScheme: "light", forcedColors: "active" },
+};
+
+export function launch() {
+  mkdirSync(pictures, { recursive: true });
+  return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
     // This proxy does not exist, so a request to another host fails.
     proxy: { server: "http://127.0.0.1:9", bypass: "127.0.0.1" },
   });
+}
 
 // Opens a window. `seen` collects its requests, errors and violations of the content security
 // policy. Requests to the API have the given token; without a token, no user is signed in.
-export async function open(browser, { url, token, width = 1280, height = 800, scheme = "light", forced = "none" }) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, forcedColors: forced });
+export async function open(browser, { url, token, width = 1280, height = 800 }) {
+  const context = await browser.newContext({ viewport: { width, height }, ...COLORS.light });
   context.setDefaultTimeout(20_000);
   if (token) {
     await context.route(`${url}/api/**`, (route) =>
@@ -48,10 +57,33 @@ export async function open(browser, { url, token, width = 1280, height = 800, sc
   return { page, context, seen };
 }
 
-// Returns the findings of axe, as strings.
-export const findings = (page) =>
-  page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+// Windows in which `look` is called: a wide one, and one of a phone.
+export const SIZES = { wide: {}, narrow: { width: 320, height: 640 } };
+
+// Returns the findings of axe, as strings. Without names of rules, all rules are checked.
+async function findings(page, rules) {
+  if (!(await page.evaluate("typeof axe === 'object'"))) await page.evaluate(axe);
+  const options = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+  return page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html.slice(0, 120))))`);
+}
+
+// Checks the screen in all colors: axe finds nothing, and neither the page nor a dialog scrolls sideways. Only the
+// contrast depends on the colors. Saves screenshots with this name.
+export async function look(page, name) {
+  const size = page.viewportSize().width < 600 ? "-narrow" : "";
+  for (const [colors, media] of Object.entries(COLORS)) {
+    await page.emulateMedia(media);
+    const title = `${name}${size}-${colors}`;
+    assert.deepEqual(await findings(page, colors === "light" ? undefined : ["color-contrast"]), [], title);
+    const wide = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll("dialog > .content")].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth),
+    );
+    assert.equal(wide, false, `${title} scrolls sideways`);
+    await page.screenshot({ path: join(pictures, `${title}.png`) });
+  }
+  await page.emulateMedia(COLORS.light);
+}
 
 // Refuses the event streams of a window. A stream begins with an event, after which the page loads the
 // comparison again, at any time in the test.

@@ -2,18 +2,17 @@
 // roles.
 
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, findings, goTo, launch, open, openGrid } from "./browser.mjs";
+import { cell, SIZES, goTo, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 
 let server, browser, call, token, team;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   server = await startServer("dashboard-edit");
   token = tokenOf("alice");
   call = caller(server.url, token);
@@ -213,8 +212,7 @@ for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]
     assert.equal(await dialog.getByRole("button", { name: /^Save \d/ }).getAttribute("aria-disabled"), "true");
     // Conflicts are listed first.
     assert.equal(await dialog.locator(".lines .name").first().textContent(), "REDIS_URL");
-    assert.deepEqual(await findings(page), []);
-    await page.screenshot({ path: join(pictures, `conflict-${choice}.png`) });
+    await look(page, `conflict-${choice}`);
     await dialog.locator(`[data-choice=${choice}]`).click();
     await dialog.getByText("Nothing was saved").waitFor({ state: "detached" });
     await dialog.getByRole("button", { name: /^Save [12] change/ }).click();
@@ -365,8 +363,7 @@ test("a version is revealed and rolled back", async () => {
   await dialog.getByRole("button", { name: "Reveal version 1 of staging" }).click();
   await dialog.getByText("kvc_staging-API_KEY").waitFor();
   await dialog.getByText("by alice").first().waitFor();
-  assert.deepEqual(await findings(page), []);
-  await page.screenshot({ path: join(pictures, "history-light.png") });
+  await look(page, "version");
   await dialog.getByRole("button", { name: "Roll back staging to version 1" }).click();
   await dialog.getByText("becomes the value of staging at once").waitFor();
   await page.keyboard.press("Enter");
@@ -397,8 +394,7 @@ test("pasted and dropped text is planned, then staged", async () => {
   await dialog.getByText("1 new secret and 1 secret that exists already").waitFor();
   await dialog.getByText("Line 3 left out").waitFor();
   assert.doesNotMatch(await page.content(), /kvc_|\$LINE/);
-  assert.deepEqual(await findings(page), []);
-  await page.screenshot({ path: join(pictures, "paste-light.png") });
+  await look(page, "paste");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await goTo(page, "REDIS_URL", "development");
@@ -412,36 +408,31 @@ test("pasted and dropped text is planned, then staged", async () => {
   assert.equal(await value(slug, "development", "BRAND_NEW"), "kvc_new");
 });
 
-for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {
+for (const [name, size] of Object.entries(SIZES)) {
   test(`axe finds nothing in the windows of editing: ${name}`, async () => {
-    const { page, seen } = await opened(options);
-    const check = async (screen) => {
-      assert.deepEqual(await findings(page), [], screen);
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `${screen} scrolls sideways`);
-      await page.screenshot({ path: join(pictures, `${screen}-${name}.png`) });
-    };
+    const { page, seen } = await opened(size);
     const hostile = "<img src=x onerror=alert(1)>\n<script>alert(1)</script>";
     page.on("dialog", (dialog) => (seen.problems.push(dialog.message()), dialog.dismiss()));
     await page.locator("#grid").press("e");
     await page.getByRole("textbox", { name: "New value" }).fill("kvc_short");
     await page.getByRole("textbox", { name: "Description" }).fill(hostile);
-    await check("editor");
+    await look(page, "editor");
     await page.getByRole("textbox", { name: "New value" }).fill(`kvc_${hostile}`);
-    await check("editor-long");
+    await look(page, "editor-long");
     await page.keyboard.press("Control+Enter");
     await page.locator("#grid").press("ArrowDown");
     await page.locator("#grid").press("Delete");
     await page.locator("#grid").press("n");
     await page.getByLabel("Key", { exact: true }).fill("NEW.KEY");
-    await check("add");
+    await look(page, "add");
     await page.keyboard.press("Control+Enter");
     await page.locator("#grid .staged").first().waitFor();
-    await check("staged");
+    await look(page, "staged");
     await bar(page).getByRole("button", { name: "Review and save" }).click();
     const dialog = page.getByRole("dialog", { name: "Review and save" });
     await dialog.getByRole("button", { name: "Reveal API_KEY" }).click();
     await dialog.getByText("onerror").last().waitFor();
-    await check("review");
+    await look(page, "review");
     assert.equal(await page.locator("#dashboard :is(script, img, iframe)").count(), 0);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
@@ -450,7 +441,7 @@ for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark"
     await page.locator("#grid").press("h");
     await page.getByRole("dialog", { name: "History of API_KEY" }).waitFor();
     await page.locator(".panel .version").first().waitFor();
-    await check("history");
+    await look(page, "history");
     assert.deepEqual(seen.problems, []);
   });
 }

@@ -1,13 +1,11 @@
 // All sections in Chromium: accessibility, hostile names, and screenshots.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { findings, launch, open } from "./browser.mjs";
+import { SIZES, launch, look, open } from "./browser.mjs";
 import { caller, change, createTeam } from "./data.mjs";
-import { pictures, startServer, tokenOf } from "./server.mjs";
+import { startServer, tokenOf } from "./server.mjs";
 
 let server, browser, alice, place;
 
@@ -39,7 +37,6 @@ async function fill(call, { team, slug, project }, word) {
 }
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   server = await startServer("dashboard-looks");
   alice = caller(server.url, tokenOf("alice"));
   place = await createTeam(alice, caller(server.url, tokenOf("bob")));
@@ -89,38 +86,27 @@ async function show(page, [path, content]) {
   await page.locator(content).first().waitFor();
 }
 
-async function look(page, name, options) {
-  assert.deepEqual(await findings(page), [], name);
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `${name} scrolls sideways`);
-  await page.screenshot({ path: join(pictures, `${name}-${options}.png`) });
-}
-
-for (const [name, options] of Object.entries({
-  light: {},
-  dark: { scheme: "dark" },
-  narrow: { width: 320, height: 640 },
-  forced: { forced: "active" },
-})) {
+for (const [name, size] of Object.entries(SIZES)) {
   test(`axe finds nothing: ${name}`, async () => {
-    const { page, context, seen } = await opened(options);
+    const { page, context, seen } = await opened(size);
     const dialog = page.getByRole("dialog");
     for (const [section, address] of Object.entries(sections(place))) {
       await show(page, address);
-      await look(page, section, name);
+      await look(page, section);
       if (section === "rotations") {
         await page.getByText("History and webhooks").click();
         await page.locator(".webhook").waitFor();
-        await look(page, "rotation-history", name);
+        await look(page, "rotation-history");
       }
       if (section === "scans") {
         await page.locator("summary", { hasText: "Findings" }).first().click();
         await page.locator(".finding").first().waitFor();
-        await look(page, "findings", name);
+        await look(page, "findings");
       }
       for (const [title, button] of Object.entries(DIALOGS[section] ?? {})) {
         await page.getByRole("button", { name: button, exact: true }).click();
         await dialog.waitFor();
-        await look(page, `dialog-${title}`, name);
+        await look(page, `dialog-${title}`);
         await page.keyboard.press("Escape");
         await dialog.waitFor({ state: "detached" });
       }
@@ -138,18 +124,18 @@ test("axe finds nothing in dialogs that show a value once, and in that of a file
   await page.getByRole("button", { name: "Rotate: ci" }).click();
   await dialog.getByRole("button", { name: "Rotate" }).click();
   await dialog.getByRole("heading", { name: "Store the token now" }).waitFor();
-  await look(page, "dialog-token", "light");
+  await look(page, "dialog-token");
   await show(page, all.rotations);
   await page.getByText("History and webhooks").click();
   await page.getByRole("button", { name: "Add webhook" }).click();
   await dialog.getByLabel("URL").fill("https://hooks.example.com/b");
   await dialog.getByRole("button", { name: "Add webhook" }).click();
   await dialog.getByRole("heading", { name: "Store the signing secret now" }).waitFor();
-  await look(page, "dialog-signing-secret", "light");
+  await look(page, "dialog-signing-secret");
   await show(page, all.members);
   await page.getByRole("button", { name: "Send again: carol@example.com" }).click();
   await dialog.getByRole("heading", { name: "Send this link" }).waitFor();
-  await look(page, "dialog-link", "light");
+  await look(page, "dialog-link");
   await show(page, ["/projects", ".item"]);
   await page.evaluate(() => {
     const data = new DataTransfer();
@@ -157,7 +143,7 @@ test("axe finds nothing in dialogs that show a value once, and in that of a file
     document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
   });
   await dialog.getByText("The variables of .env").waitFor();
-  await look(page, "dialog-file", "light");
+  await look(page, "dialog-file");
   assert.deepEqual(seen.problems, []);
   await context.close();
 });
@@ -165,7 +151,7 @@ test("axe finds nothing in dialogs that show a value once, and in that of a file
 test("users without access to a section see who has access", async () => {
   const { page, context } = await opened({ token: tokenOf("bob") });
   await show(page, [`/teams/${place.team}/audit`, ".people"]);
-  await look(page, "member-audit", "light");
+  await look(page, "member-audit");
   await context.close();
 });
 

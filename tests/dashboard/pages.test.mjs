@@ -1,18 +1,15 @@
 // The pages of the dashboard: headers, accessibility, hostile names, and screens without content.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { findings, launch, open, openGrid, withoutEvents } from "./browser.mjs";
+import { SIZES, launch, look, open, openGrid, withoutEvents } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
-import { pictures, startServer, tokenOf } from "./server.mjs";
+import { startServer, tokenOf } from "./server.mjs";
 
 let server, browser, call, token, slug;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   server = await startServer("dashboard-pages");
   token = tokenOf("alice");
   call = caller(server.url, token);
@@ -89,21 +86,12 @@ const screens = {
   unknown: (page) => page.goto(`${server.url}/projects/none`).then(() => page.getByText("Not found").waitFor()),
 };
 
-for (const [name, options] of Object.entries({
-  light: {},
-  dark: { scheme: "dark" },
-  narrow: { width: 320, height: 640 },
-  "narrow-dark": { width: 320, height: 640, scheme: "dark" },
-  forced: { forced: "active" },
-})) {
+for (const [name, size] of Object.entries(SIZES)) {
   test(`axe finds nothing: ${name}`, async () => {
-    const { page, seen } = await opened(options);
+    const { page, seen } = await opened(size);
     for (const [screen, show] of Object.entries(screens)) {
       await show(page);
-      assert.deepEqual(await findings(page), [], screen);
-      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-      assert.equal(isWide, false, `${screen} scrolls sideways`);
-      await page.screenshot({ path: join(pictures, `${screen}-${name}.png`) });
+      await look(page, screen);
     }
     assert.deepEqual(seen.problems, []);
   });

@@ -2,20 +2,18 @@
 // on all selected cells.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, closeAll, findings, goTo, launch, open, openGrid } from "./browser.mjs";
+import { cell, closeAll, SIZES, goTo, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, createMarks } from "./data.mjs";
-import { pictures, startServer, tokenOf } from "./server.mjs";
+import { startServer, tokenOf } from "./server.mjs";
 
 let server, browser, call, token;
 let projects = 0;
 const windows = [];
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   server = await startServer("dashboard-select");
   token = tokenOf("alice");
   call = caller(server.url, token);
@@ -123,8 +121,7 @@ test("values of one environment are copied to another one, without reaching the 
   await press(page, "Control+Space", "p");
   const dialog = page.getByRole("dialog", { name: "Copy to another environment" });
   await dialog.getByText("10 values of production").waitFor();
-  assert.deepEqual(await findings(page), []);
-  await page.screenshot({ path: join(pictures, "copy-to-light.png") });
+  await look(page, "copy-to");
   await dialog.getByLabel("Environment").selectOption("staging");
   await dialog.getByRole("button", { name: "Stage 10 changes" }).click();
   await bar(page).getByText("10 changes in 1 environment").waitFor();
@@ -156,12 +153,10 @@ test("values are copied as lines, and what no line can carry is left out by name
 });
 
 test("a selection has no findings of axe, and fits into a narrow window", async () => {
-  for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {
-    const { page } = await opened(options);
+  for (const size of Object.values(SIZES)) {
+    const { page } = await opened(size);
     await press(page, "Shift+ArrowDown", "Shift+ArrowDown");
     await page.getByText("3 cells of 1 environment selected").waitFor();
-    assert.deepEqual(await findings(page), [], name);
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, name);
-    await page.screenshot({ path: join(pictures, `selection-${name}.png`) });
+    await look(page, "selection");
   }
 });
