@@ -66,6 +66,19 @@ test("signing out ends the session in every window", async () => {
   await context.close();
 });
 
+test("a browser that is signed in sees changes as they happen", async () => {
+  const { page, context, seen } = await open(browser, { url: server.url });
+  await page.goto(devLink(server));
+  const stream = page.waitForResponse((response) => response.url().endsWith("/watch"));
+  await page.getByRole("link", { name: /Web API/ }).click();
+  assert.equal((await stream).status(), 200);
+  const call = caller(server.url, devToken(server));
+  await call("POST", `/projects/${slug}/environments/staging/secrets`, { key: "FROM_ELSEWHERE", value: "kvc_value" });
+  await page.getByText("FROM_ELSEWHERE").first().waitFor();
+  assert.deepEqual(seen.problems, []);
+  await context.close();
+});
+
 test("signing out asks before unsaved changes are lost", async () => {
   const { page, context } = await open(browser, { url: server.url });
   await page.goto(devLink(server));

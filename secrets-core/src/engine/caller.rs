@@ -74,8 +74,13 @@ impl Caller {
     /// Returns the ID of the session that authenticated the request; `None` for other credentials.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
+        self.session_record().map(|session| session.id)
+    }
+
+    /// Returns the session that authenticated the request; `None` for other credentials.
+    pub(crate) fn session_record(&self) -> Option<&SessionRecord> {
         match &self.who {
-            Who::Person(person) => person.session.as_ref().map(|session| session.id),
+            Who::Person(person) => person.session.as_ref(),
             Who::Token(_) | Who::Unsynced(_) | Who::Anonymous | Who::System => None,
         }
     }

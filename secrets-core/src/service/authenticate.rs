@@ -16,6 +16,9 @@ use crate::sessions::{end_of, resource_type};
 use crate::store::{TokenRecord, TokenUse};
 use crate::users::{SyncUser, identify};
 
+/// Whether a request authenticated with the credential of a session, which counts as a use of it.
+struct IsUse(bool);
+
 impl Service {
     /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
     /// of the identity provider. Refuses browser sessions (`web_…`), which only
@@ -50,6 +53,24 @@ impl Service {
         let used = origin.time_used.clone();
         let session = self.session(credential, SessionKind::Browser, origin);
         run_before(&self.engine, &used, session).await
+    }
+
+    /// Authenticates the caller of an open response again, for example of a stream of events. This is
+    /// no use of a session: a session that sends no requests expires although a response is open.
+    ///
+    /// `credential` is the bearer credential of the request; a caller with a session needs none.
+    pub async fn authenticate_again(
+        &self,
+        caller: &Caller,
+        credential: Option<&str>,
+    ) -> Result<Caller> {
+        let origin = caller.origin.clone();
+        let Some(session) = caller.session_record() else {
+            return self.authenticate(credential.ok_or(INVALID_CREDENTIAL)?, origin).await;
+        };
+        let used = origin.time_used.clone();
+        let again = self.session_by_mac(session.mac, session.kind, origin, IsUse(false));
+        run_before(&self.engine, &used, again).await
     }
 
     /// Loads the caller for an identity that the host application has verified. Does not create an
@@ -144,6 +165,17 @@ impl Service {
             return Err(INVALID_CREDENTIAL);
         }
         let mac = TokenMac::of(self.engine.keyring(), text);
+        self.session_by_mac(mac, kind, origin, IsUse(true)).await
+    }
+
+    /// Loads the caller of a session. If `is_use`, records the time of the session's use.
+    async fn session_by_mac(
+        &self,
+        mac: TokenMac,
+        kind: SessionKind,
+        origin: Origin,
+        IsUse(is_use): IsUse,
+    ) -> Result<Caller> {
         let mut reads = self.engine.store().read().await?;
         let (mut session, user) = reads.session(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
         if session.mac != mac || session.kind != kind {
@@ -152,7 +184,7 @@ impl Service {
         self.uses.apply(&mut session);
         let now = self.engine.now();
         let ended = end_of(&session, self.engine.options().sessions) <= now;
-        if !ended {
+        if is_use && !ended {
             self.uses.remember_session(&session, now);
         }
         let identity = Identity {

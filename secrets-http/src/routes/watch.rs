@@ -184,8 +184,9 @@ struct Watcher {
     api: Api,
     operation: Operation,
     caller: Caller,
-    /// Bearer credential, verified again at each `recheck_interval`.
-    credential: Zeroizing<String>,
+    /// Bearer credential, verified again at each `recheck_interval`; `None` if the request had the
+    /// cookie of a session instead.
+    credential: Option<Zeroizing<String>>,
     polled: watch::Receiver<Option<Tag>>,
     last: Revisions,
     _permit: Permit<WatchPlace>,
@@ -232,7 +233,7 @@ async fn begin(
     let kind = if has_missed { UPDATED } else { CURRENT };
     let first = last.environments.iter().map(|watched| operation.event(kind, watched));
     let first = with_id(first.collect(), &last.revision);
-    let credential = Zeroizing::new(credential(headers)?.to_owned());
+    let credential = credential(headers).ok().map(|text| Zeroizing::new(text.to_owned()));
     let api = api.clone();
     let watcher = Watcher { api, operation, caller, credential, polled, last, _permit: permit };
     Ok((watcher, first))
@@ -291,8 +292,8 @@ impl Watcher {
     /// Verifies the credential again, and returns the events for changes of the caller's
     /// permissions. Fails if the credential is no longer valid.
     async fn recheck(&mut self) -> Result<Vec<Event>, Gone> {
-        let origin = self.caller.origin.clone();
-        let caller = self.api.service.authenticate(&self.credential, origin).await;
+        let credential = self.credential.as_ref().map(|text| text.as_str());
+        let caller = self.api.service.authenticate_again(&self.caller, credential).await;
         self.caller = caller.map_err(|_| Gone)?;
         self.read().await
     }

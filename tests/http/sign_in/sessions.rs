@@ -6,7 +6,7 @@ use secrets_core::engine::Caller;
 use secrets_core::model::{Identity, Origin};
 use secrets_core::sessions::StartBrowserSession;
 use secrets_core::tokens;
-use secrets_tests::{App, Browser, Kind, Reply, on_every_store};
+use secrets_tests::{App, Browser, Kind, Reply, Watch, on_every_store};
 use serde_json::json;
 
 use super::{serve, sign_in, user};
@@ -198,7 +198,58 @@ async fn a_session_ends_12_hours_after_the_sign_in(kind: Kind) {
     browser.follow(ME).await.is(401);
 }
 
+/// Creates a project with the session of a browser, and opens the event stream of the project.
+/// Returns the path of the project, and the stream after its first events.
+async fn watched_project(app: &App, cookie: &str) -> (String, Watch) {
+    let own = [("cookie", cookie), OWN_HOST, SAME_ORIGIN];
+    let headers = [&own[..], &[("content-type", "application/json")]].concat();
+    let body = json!({ "name": "Web" }).to_string();
+    let created = app.anonymous().raw(Method::POST, "/api/v1/projects", &headers, body).await;
+    let path = format!("/api/v1/projects/{}", created.is(201).json()["id"].as_str().unwrap());
+    let mut watch = app.anonymous().watch(&format!("{path}/watch"), &own).await;
+    assert_eq!(watch.status(), 200);
+    for _environment in ["development", "staging", "production"] {
+        assert!(watch.next_event(SOON).await.is_some());
+    }
+    (path, watch)
+}
+
+/// Maximum time to wait for an event or for the end of a stream, in seconds. The server checks the
+/// session every second.
+const SOON: u64 = 20;
+
+async fn a_browser_watches_until_its_session_ends(kind: Kind) {
+    let (app, mut browser, cookie) = signed_in(kind).await;
+    let (project, mut watch) = watched_project(&app, &cookie).await;
+    // The session is checked several times.
+    assert!(watch.is_silent(2).await);
+
+    let headers =
+        [("cookie", &*cookie), OWN_HOST, SAME_ORIGIN, ("content-type", "application/json")];
+    let secret = json!({ "key": "KEY", "value": "kvc_value" }).to_string();
+    let path = format!("{project}/environments/staging/secrets");
+    app.anonymous().raw(Method::POST, &path, &headers, secret).await.is(201);
+    assert!(watch.next_event(SOON).await.unwrap().contains("staging"));
+
+    browser.submit("/api/v1/auth/sign-out", &[]).await.is(204);
+    assert_eq!(watch.next_event(SOON).await, None);
+}
+
+async fn a_watch_is_no_use_of_a_session(kind: Kind) {
+    let (app, _, cookie) = signed_in(kind).await;
+    let (_, mut watch) = watched_project(&app, &cookie).await;
+    app.clock.advance(TimeDelta::minutes(50));
+    assert!(watch.is_silent(2).await);
+
+    app.clock.advance(TimeDelta::minutes(20));
+
+    while watch.next_event(SOON).await.is_some() {}
+    request(&app, &cookie, &[OWN_HOST, SAME_ORIGIN]).await.is(401);
+}
+
 on_every_store!(;
+    a_browser_watches_until_its_session_ends,
+    a_watch_is_no_use_of_a_session,
     a_session_ends_for_the_next_request,
     the_other_sessions_are_revoked_at_once,
     a_further_session_ends_the_one_that_was_not_used_for_the_longest_time,
