@@ -173,7 +173,7 @@ export async function loadSession() {
   try {
     const me = await api.me();
     // Staged changes belong to one user.
-    if (person.value && person.value.id !== me.id) return location.reload();
+    if (person.value && person.value.id !== me.id) return leaveFor(location.href);
     person.value = me;
     if (session.value !== "in") channel.postMessage("in");
     session.value = "in";

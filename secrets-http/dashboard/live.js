@@ -1,7 +1,7 @@
 // Changes that others make to a project, from its event stream. If several windows of a browser
 // show the project, one opens the stream and notifies the others.
 
-import { api, person } from "./api.js";
+import { api, person, session } from "./api.js";
 
 /** Time after which a window that is not visible closes the event stream, in ms. */
 const UNSEEN_FOR = 60_000;
@@ -24,10 +24,18 @@ function stream(project, onEvent, signal) {
   const open = () => {
     source = api.watch(project);
     source.addEventListener("message", onEvent);
-    // The browser reconnects by itself after a lost connection, but not after a refusal.
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_AFTER);
-    });
+    source.addEventListener("error", refused);
+  };
+  // The browser reconnects by itself after a lost connection, but not after a refusal.
+  const refused = async () => {
+    if (source.readyState !== EventSource.CLOSED) return;
+    // If the session has ended, this request shows it to the user.
+    await api.me().catch(() => {});
+    again();
+  };
+  const again = () => {
+    if (signal.aborted) return;
+    retry = setTimeout(() => (session.value === "in" ? open() : again()), RETRY_AFTER);
   };
   open();
   signal.addEventListener("abort", () => {

@@ -68,14 +68,17 @@ async function findings(page, rules) {
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html.slice(0, 120))))`);
 }
 
-// Checks the screen in all colors: axe finds nothing, and neither the page nor a dialog scrolls sideways. Only the
-// contrast depends on the colors. Saves screenshots with this name.
+// The rules of axe that depend on colors.
+const OF_COLORS = ["color-contrast", "link-in-text-block"];
+
+// Checks the screen in all colors: axe finds nothing, and neither the page nor a dialog scrolls sideways. Rules that do
+// not depend on colors are checked once. Saves screenshots with this name.
 export async function look(page, name) {
   const size = page.viewportSize().width < 600 ? "-narrow" : "";
   for (const [colors, media] of Object.entries(COLORS)) {
     await page.emulateMedia(media);
     const title = `${name}${size}-${colors}`;
-    assert.deepEqual(await findings(page, colors === "light" ? undefined : ["color-contrast"]), [], title);
+    assert.deepEqual(await findings(page, colors === "light" ? undefined : OF_COLORS), [], title);
     const wide = await page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll("dialog > .content")].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth),
     );

@@ -69,12 +69,19 @@ test("signing out ends the session in every window", async () => {
 test("a browser that is signed in sees changes as they happen", async () => {
   const { page, context, seen } = await open(browser, { url: server.url });
   await page.goto(devLink(server));
-  const stream = page.waitForResponse((response) => response.url().endsWith("/watch"));
+  const response = (end) => page.waitForResponse((response) => response.url().includes(end));
+  const stream = response("/watch");
   await page.getByRole("link", { name: /Web API/ }).click();
   assert.equal((await stream).status(), 200);
+  // The first event makes the page load the comparison again.
+  await response("/compare");
   const call = caller(server.url, devToken(server));
   await call("POST", `/projects/${slug}/environments/staging/secrets`, { key: "FROM_ELSEWHERE", value: "kvc_value" });
   await page.getByText("FROM_ELSEWHERE").first().waitFor();
+
+  // The service ends the stream when it checks the session again.
+  await call("DELETE", "/auth/sessions");
+  await page.getByRole("dialog").getByText("Your session has ended").waitFor({ timeout: 60_000 });
   assert.deepEqual(seen.problems, []);
   await context.close();
 });

@@ -6,6 +6,8 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Kind, Person, Watch, on_every_store, paths};
 use serde_json::json;
 
+use super::device_login::session;
+
 /// Maximum time to wait for an event or for the end of a stream, in seconds. The server polls the
 /// store every 0.2 seconds, and checks the caller's access every second.
 const SOON: u64 = 20;
@@ -132,6 +134,19 @@ async fn a_watch_ends_when_its_token_does(app: App) {
     assert_eq!(watch.next_event(SOON).await, None);
 }
 
+async fn a_watch_ends_when_its_command_line_session_does(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let (client, _) = session(&app, &alice).await;
+    let (mut watch, _) = begin(&client, &paths::watch(&web, "staging")).await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    next_revision(&mut watch).await;
+
+    alice.delete("/api/v1/auth/sessions").await.is(200);
+
+    assert_eq!(watch.next_event(SOON).await, None);
+}
+
 async fn a_watch_ends_when_the_sign_in_does(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -225,6 +240,7 @@ on_every_store![
     a_client_that_reconnects_gets_the_missed_change,
     a_watch_ends_with_its_environment,
     a_watch_ends_when_its_token_does,
+    a_watch_ends_when_its_command_line_session_does,
     a_watch_ends_when_the_sign_in_does,
     a_watch_ends_when_the_permission_to_read_does,
     a_principal_has_at_most_five_watches,

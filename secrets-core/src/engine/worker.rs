@@ -33,7 +33,7 @@ pub trait Worker: Send + Sync {
 /// Intervals at which a worker runs, and limits of its jobs. One run of a worker is a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// Delay between the start of the process and the first round.
+    /// Delay between the start of the worker and the first round.
     pub first: Duration,
     /// Interval between two rounds.
     pub interval: Duration,

@@ -18,8 +18,8 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 /// which the worker would count as stopped.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Time between the starts of two workers. Workers that start together would open a connection to the
-/// database each.
+/// Time between the starts of two workers. If all started at the same time, each would open its own
+/// connection to the database.
 const STAGGER: Duration = Duration::from_millis(5);
 
 /// Maximum time that jobs get to end after the supervisor is stopped.
@@ -123,7 +123,8 @@ impl Supervisor {
 }
 
 impl Supervised {
-    /// Runs the worker, for the first time after `delay` and the delay of its schedule.
+    /// Runs the worker until the supervisor is stopped. The first round begins after `delay` and the
+    /// delay of the schedule.
     async fn run(&self, engine: Arc<Engine>, delay: Duration, mut stopped: watch::Receiver<bool>) {
         let Schedule { first, interval, max_jobs, .. } = self.schedule;
         let mut ticks = interval_at(Instant::now() + delay + first, interval);

@@ -28,10 +28,11 @@ pub struct WatchOptions {
     /// Maximum number of watchers (clients with an open event stream) in one process. The default
     /// is 100.
     pub limit: usize,
-    /// Interval between two polls of the revision of a watched resource. The default is 2 seconds.
+    /// Interval between two polls of the revision of a watched resource, not zero. The default is 2
+    /// seconds.
     pub poll_interval: Duration,
     /// Interval at which the host application checks the credential of a watcher, and its
-    /// permission to read, again. The default is 10 seconds.
+    /// permission to read, again. Not zero; the default is 10 seconds.
     pub recheck_interval: Duration,
 }
 
@@ -154,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::crypto::Key;
+    use crate::environments::{CreateEnvironment, NewEnvironment};
     use crate::model::{Identity, Origin, ProjectId};
     use crate::projects::{CreateProject, DeleteProject, NewProject};
     use crate::store::MemoryStore;
@@ -239,6 +241,26 @@ mod tests {
             assert!(next(follower).await.is_none());
         }
         assert!(lock(&registry.revisions).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_change_of_a_resource_reaches_its_followers() {
+        let service = service().await;
+        let options =
+            WatchOptions { poll_interval: Duration::from_millis(10), ..WatchOptions::default() };
+        let registry = Arc::new(WatchRegistry::new(Arc::clone(service.engine()), options));
+        let (ada, project) = project(&service).await;
+        let mut follower = registry.follow(WatchTarget::Project(project));
+        let first = next(&mut follower).await;
+
+        let name = "preview".parse().unwrap();
+        let environment = NewEnvironment { name, inherits_from: None, description: None };
+        let create = CreateEnvironment { project: project.into(), environment };
+        service.perform(&ada, create).await.unwrap();
+
+        let second = next(&mut follower).await;
+        assert!(second.is_some());
+        assert_ne!(second, first);
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use crate::sessions::{end_of, resource_type};
 use crate::store::{TokenRecord, TokenUse};
 use crate::users::{SyncUser, identify};
 
-/// Whether a request authenticated with the credential of a session, which counts as a use of it.
+/// Whether an authentication is recorded as a use of the session.
 struct IsUse(bool);
 
 impl Service {
@@ -55,8 +55,9 @@ impl Service {
         run_before(&self.engine, &used, session).await
     }
 
-    /// Authenticates the caller of an open response again, for example of a stream of events. This is
-    /// no use of a session: a session that sends no requests expires although a response is open.
+    /// Authenticates the caller of an open response again, for example of a stream of events. This
+    /// does not count as a use of a browser session: the session expires without other requests,
+    /// although the response is open.
     ///
     /// `credential` is the bearer credential of the request; a caller with a session needs none.
     pub async fn authenticate_again(
@@ -69,7 +70,8 @@ impl Service {
             return self.authenticate(credential.ok_or(INVALID_CREDENTIAL)?, origin).await;
         };
         let used = origin.time_used.clone();
-        let again = self.session_by_mac(session.mac, session.kind, origin, IsUse(false));
+        let is_use = IsUse(session.kind == SessionKind::Cli);
+        let again = self.session_by_mac(session.mac, session.kind, origin, is_use);
         run_before(&self.engine, &used, again).await
     }
 
@@ -168,7 +170,8 @@ impl Service {
         self.session_by_mac(mac, kind, origin, IsUse(true)).await
     }
 
-    /// Loads the caller of a session. If `is_use`, records the time of the session's use.
+    /// Loads the caller of a session. If `is_use`, records the time of the session's use or, if the
+    /// session has ended, the refusal.
     async fn session_by_mac(
         &self,
         mac: TokenMac,
@@ -194,15 +197,14 @@ impl Service {
         let id = session.id;
         let person = Arc::new(Person { user, identity, session: Some(session) });
         let caller = Caller { who: Who::Person(Arc::clone(&person)), origin };
-        if ended {
+        if is_use && ended {
             let memberships = reads.memberships(person.user.id).await?;
             drop(reads);
             let personal = memberships.into_iter().find(|of| of.is_personal_of(person.user.id));
             let team = personal.map(|membership| membership.team.id);
             self.record_ended_session(&caller, kind, id, team).await;
-            return Err(Error::Expired);
         }
-        Ok(caller)
+        if ended { Err(Error::Expired) } else { Ok(caller) }
     }
 
     /// Records in the audit log that a request with the credential of an ended session was refused.

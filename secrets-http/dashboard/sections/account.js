@@ -6,7 +6,7 @@ import { person } from "../api.js";
 import { Bar, leave } from "../parts/bar.js";
 import { Icon, html } from "../parts/html.js";
 import { Failed, Skeleton, errorText, notify } from "../parts/messages.js";
-import { base } from "../routes.js";
+import { base, leaveFor } from "../routes.js";
 import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { FormDialog, Typed } from "./form.js";
@@ -83,7 +83,7 @@ function Data({ email }) {
   };
   const remove = async () => {
     await requests.deleteAccount(typed);
-    location.assign(`${base}/`);
+    leaveFor(`${base}/`);
   };
   return html`<div class="subheading"><h2>${text.data}</h2></div>
     <ul class="items">

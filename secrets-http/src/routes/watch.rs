@@ -184,8 +184,8 @@ struct Watcher {
     api: Api,
     operation: Operation,
     caller: Caller,
-    /// Bearer credential, verified again at each `recheck_interval`; `None` if the request had the
-    /// cookie of a session instead.
+    /// Bearer credential, verified again at each `recheck_interval`; `None` if the caller has a
+    /// session.
     credential: Option<Zeroizing<String>>,
     polled: watch::Receiver<Option<Tag>>,
     last: Revisions,
@@ -233,7 +233,10 @@ async fn begin(
     let kind = if has_missed { UPDATED } else { CURRENT };
     let first = last.environments.iter().map(|watched| operation.event(kind, watched));
     let first = with_id(first.collect(), &last.revision);
-    let credential = credential(headers).ok().map(|text| Zeroizing::new(text.to_owned()));
+    let credential = match caller.session() {
+        Some(_) => None,
+        None => Some(Zeroizing::new(credential(headers)?.to_owned())),
+    };
     let api = api.clone();
     let watcher = Watcher { api, operation, caller, credential, polled, last, _permit: permit };
     Ok((watcher, first))

@@ -16,6 +16,10 @@ const SESSIONS: &str = "/api/v1/auth/sessions";
 const OWN_HOST: (&str, &str) = ("host", "secrets.test");
 const SAME_ORIGIN: (&str, &str) = ("sec-fetch-site", "same-origin");
 
+/// Maximum time to wait for an event or for the end of a stream, in seconds. The server checks the
+/// session every second.
+const SOON: u64 = 20;
+
 /// Starts a server and signs a user in with a browser. Returns the server, the browser and the
 /// value of its `Cookie` header.
 async fn signed_in(kind: Kind) -> (App, Browser, String) {
@@ -213,10 +217,6 @@ async fn watched_project(app: &App, cookie: &str) -> (String, Watch) {
     }
     (path, watch)
 }
-
-/// Maximum time to wait for an event or for the end of a stream, in seconds. The server checks the
-/// session every second.
-const SOON: u64 = 20;
 
 async fn a_browser_watches_until_its_session_ends(kind: Kind) {
     let (app, mut browser, cookie) = signed_in(kind).await;
