@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, closeAll, SIZES, launch, look, open, openGrid } from "./browser.mjs";
+import { SIZES, cell, closeAll, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, createLarge, createMarks, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 

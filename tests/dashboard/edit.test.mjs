@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, SIZES, goTo, launch, look, open, openGrid } from "./browser.mjs";
+import { SIZES, cell, goTo, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 
-import { closeAll, SIZES, launch, look, open, openGrid } from "./browser.mjs";
+import { SIZES, closeAll, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, createLarge, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 

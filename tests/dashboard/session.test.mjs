@@ -69,12 +69,13 @@ test("signing out ends the session in every window", async () => {
 test("a browser that is signed in sees changes as they happen", async () => {
   const { page, context, seen } = await open(browser, { url: server.url });
   await page.goto(devLink(server));
-  const response = (end) => page.waitForResponse((response) => response.url().includes(end));
-  const stream = response("/watch");
+  const stream = page.waitForResponse((response) => response.url().endsWith("/watch"));
+  // The first event of the stream makes the page load the comparison again.
+  let comparisons = 0;
+  const comparedAgain = page.waitForResponse((response) => response.url().endsWith("/compare") && ++comparisons === 2);
   await page.getByRole("link", { name: /Web API/ }).click();
   assert.equal((await stream).status(), 200);
-  // The first event makes the page load the comparison again.
-  await response("/compare");
+  await comparedAgain;
   const call = caller(server.url, devToken(server));
   await call("POST", `/projects/${slug}/environments/staging/secrets`, { key: "FROM_ELSEWHERE", value: "kvc_value" });
   await page.getByText("FROM_ELSEWHERE").first().waitFor();

@@ -16,7 +16,7 @@ use crate::sessions::{end_of, resource_type};
 use crate::store::{TokenRecord, TokenUse};
 use crate::users::{SyncUser, identify};
 
-/// Whether an authentication is recorded as a use of the session.
+/// Flag that is true if an authentication is recorded as a use of the session.
 struct IsUse(bool);
 
 impl Service {
