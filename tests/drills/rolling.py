@@ -1,10 +1,11 @@
 """Drill of restarting all nodes in turn (rolling restart) while clients use the service."""
 
+import os
 import threading
 import time
 
 from program import jwt
-from world import Client, Node, started
+from world import Client, Node, command, started
 
 CLIENTS, NODES = 8, 3
 
@@ -81,36 +82,94 @@ class User:
         return None
 
 
+class Cluster:
+    """Three nodes with one database, and clients that read and write through a load balancer."""
+
+    def __init__(self, database):
+        self.database, self.balancer, self.users, self.restarts = database, Balancer(), [], 0
+        self.names = [f"node {number}" for number in range(NODES)]
+
+    def __enter__(self):
+        try:
+            for name in self.names:
+                self.balancer.nodes[name] = Node(self.database, **DELAY)
+            project = self.balancer.nodes[self.names[0]].person("alice").project("Rolling")
+            self.balancer.check()
+            self.watching = started(self.balancer.watch, self.balancer.problems)
+            self.users = [User(self.balancer, project, number) for number in range(CLIENTS)]
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def restart(self, executable=None):
+        """Replaces all nodes in turn by nodes with this program."""
+        for name in self.names:
+            time.sleep(0.3)
+            self.balancer.nodes[name].terminate()
+            self.balancer.nodes[name] = Node(self.database, executable=executable, **DELAY)
+            self.restarts += 1
+            end = time.monotonic() + 30
+            while name not in self.balancer.ready:
+                assert time.monotonic() < end, f"{name} is not ready"
+                time.sleep(0.02)
+
+    def finish(self, drill):
+        """Stops the clients. Fails if one of their requests has failed."""
+        self.balancer.stop.set()
+        for thread in [self.watching, *(user.thread for user in self.users)]:
+            thread.join()
+        failures = self.balancer.problems + [failure for user in self.users for failure in user.failures]
+        requests = sum(user.requests for user in self.users)
+        drill.note(f"{self.restarts} restarts, {requests} requests")
+        assert requests >= 10 * self.restarts, "hardly any requests were sent"
+        assert not failures, f"{len(failures)} requests failed: {failures[:5]}"
+
+    def __exit__(self, *error):
+        self.balancer.stop.set()
+        for node in self.balancer.nodes.values():
+            node.__exit__()
+
+
 def rolling(drill):
     """Drill: three nodes are restarted in turn, again and again, while clients read and write
     through a load balancer. No request fails."""
-    rounds, balancer = drill.size(2, 20), Balancer()
-    names = [f"node {number}" for number in range(NODES)]
-    try:
-        for name in names:
-            balancer.nodes[name] = Node(drill.database, **DELAY)
-        project = balancer.nodes[names[0]].person("alice").project("Rolling")
-        balancer.check()
-        watching = started(balancer.watch, balancer.problems)
-        users = [User(balancer, project, number) for number in range(CLIENTS)]
-        for _ in range(rounds):
-            for name in names:
-                time.sleep(0.3)
-                balancer.nodes[name].terminate()
-                balancer.nodes[name] = Node(drill.database, **DELAY)
-                end = time.monotonic() + 30
-                while name not in balancer.ready:
-                    assert time.monotonic() < end, f"{name} is not ready"
-                    time.sleep(0.02)
-        balancer.stop.set()
-        for thread in [watching, *(user.thread for user in users)]:
-            thread.join()
-    finally:
-        balancer.stop.set()
-        for node in balancer.nodes.values():
-            node.__exit__()
-    failures = balancer.problems + [failure for user in users for failure in user.failures]
-    requests = sum(user.requests for user in users)
-    drill.note(f"{rounds * NODES} restarts, {requests} requests")
-    assert requests >= 10 * rounds * NODES, "hardly any requests were sent"
-    assert not failures, f"{len(failures)} requests failed: {failures[:5]}"
+    with Cluster(drill.database) as cluster:
+        for _ in range(drill.size(2, 20)):
+            cluster.restart()
+        cluster.finish(drill)
+
+
+def upgrade(drill):
+    """Drill: the database is migrated to the schema of a later version while three nodes of this
+    version and clients use it, and the nodes are restarted in turn. No request fails.
+
+    With the program of a later version in `SECRETS_DRILL_LATER`, that program migrates, and the nodes
+    are replaced by it and back again. Without it, the drill changes the tables as a later version may.
+    """
+    later = os.environ.get("SECRETS_DRILL_LATER")
+    with Cluster(drill.database) as cluster:
+        time.sleep(0.5)
+        if later:
+            migrated = command(drill.database, "migrate", executable=later)
+            assert migrated.returncode == 0, migrated.stderr
+            cluster.restart(later)
+        else:
+            expand(drill.database)
+        cluster.restart()
+        cluster.finish(drill)
+        versions = drill.database.run("SELECT MAX(version) FROM _sqlx_migrations")
+        drill.note(f"schema version {versions[0][0]}")
+
+
+def expand(database):
+    """Changes all tables as a migration may that programs of this version need not know: a new
+    column in each, and a new table."""
+    names = [name for name, in database.run(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1")]
+    for name in names:
+        if name != "_sqlx_migrations":
+            database.run_patiently(f"ALTER TABLE {name} ADD COLUMN later_column BIGINT NOT NULL DEFAULT 7")
+    database.run("CREATE TABLE later_table (id UUID NOT NULL PRIMARY KEY)")
+    database.run("""INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                    SELECT MAX(version) + 1, 'later', TRUE, '', 0 FROM _sqlx_migrations""")

@@ -42,6 +42,7 @@ DRILLS = {
     "terminate": (stops.terminate, [Sqlite, Postgres]),
     "kill": (kill.kill, [Sqlite, Postgres]),
     "rolling": (rolling.rolling, [Postgres]),
+    "upgrade": (rolling.upgrade, [Postgres]),
     "coherence": (coherence.coherence, [Postgres]),
     "tampered": (tampered.tampered, [Sqlite, Postgres]),
 }

@@ -84,7 +84,7 @@ class Postgres:
         self.name = f"drill_{name}_{uuid.uuid4().hex[:8]}"
         self.login = {"user": server.username, "password": server.password, "host": server.hostname,
                       "port": server.port}
-        self._connect = pg8000.native.Connection
+        self._connect, self.error = pg8000.native.Connection, pg8000.native.DatabaseError
         self._server(f"CREATE DATABASE {self.name}")
         self.url = server._replace(path=f"/{self.name}").geturl()
 
@@ -98,6 +98,24 @@ class Postgres:
         rows = connection.run(statement, **values)
         connection.close()
         return rows or []
+
+    def run_patiently(self, statement):
+        """Runs an SQL statement that locks a table, as a migration does: waits only briefly for the
+        lock, and tries again for a minute."""
+        for _ in range(30):
+            connection = self._connect(**self.login, database=self.name)
+            connection.run("SET lock_timeout = '1500ms'")
+            try:
+                connection.run(statement)
+                return
+            except self.error as error:
+                # lock_not_available
+                if error.args[0].get("C") != "55P03":
+                    raise
+            finally:
+                connection.close()
+            time.sleep(2)
+        raise AssertionError(f"no lock: {statement}")
 
     def run_each(self, statement, rows):
         connection = self._connect(**self.login, database=self.name)
@@ -124,7 +142,7 @@ class Node:
     """Running `secrets-http serve` with a database. The test runner searches its log for secret
     values."""
 
-    def __init__(self, database, memory=None, config=None, **settings):
+    def __init__(self, database, memory=None, config=None, executable=None, **settings):
         limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         settings = {
             "SECRETS_DATABASE_URL": database.url, "SECRETS_METRICS_LISTEN": "127.0.0.1:0",
@@ -135,7 +153,7 @@ class Node:
         self.log = LOGS / f"drills-{uuid.uuid4().hex[:8]}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [program(), "serve", *arguments], env=SETTINGS | settings, preexec_fn=limit,
+                [executable or program(), "serve", *arguments], env=SETTINGS | settings, preexec_fn=limit,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
         self.address = self._wait_for(r"listening on http://([0-9.]+):(\d+)")
         self.metrics = self._wait_for(r"metrics on http://([0-9.]+):(\d+)")
@@ -284,10 +302,10 @@ def started(call, problems, *arguments):
     return thread
 
 
-def command(database, *arguments):
+def command(database, *arguments, executable=None):
     """Runs a command of the server program on a database, and returns the ended process."""
     settings = {"SECRETS_ROOT_KEY": SETTINGS["SECRETS_ROOT_KEY"], "SECRETS_DATABASE_URL": database.url}
-    return subprocess.run([program(), *arguments], env=settings, capture_output=True, text=True)
+    return subprocess.run([executable or program(), *arguments], env=settings, capture_output=True, text=True)
 
 
 def imported(prefix, count=100, size=65_536):

@@ -26,4 +26,5 @@ mod standby;
 mod standby_pair;
 mod start;
 mod stop;
+mod upgrade;
 mod webhooks;

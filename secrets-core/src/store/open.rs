@@ -99,13 +99,21 @@ pub enum SchemaState {
     Older {
         /// Number of the last migration that has run.
         version: i64,
+        /// True if programs of that version can use the tables after the migration, so that they need
+        /// not be stopped for it.
+        is_compatible: bool,
     },
     /// The tables have the schema of this version of the program.
     Current,
+    /// A later version of the program migrated the tables, and this version can use them.
+    Later {
+        /// Number of the last migration that has run.
+        version: i64,
+    },
 }
 
 /// Returns the state of the tables in the database at a location. Changes and creates nothing.
-/// Fails if a later version of the program created the tables.
+/// Fails if a later version of the program migrated the tables so that this version cannot use them.
 pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
     match location {
         Location::Memory => Ok(SchemaState::Missing),

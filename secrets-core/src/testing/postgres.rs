@@ -46,15 +46,16 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
     ) AS all_definitions (definition)";
 
-/// SQL statements that delete the rows of all tables. They set the session's replication role to
-/// replica, so that triggers and foreign keys are not enforced.
+/// SQL statements that delete the rows of all tables, except those that describe the tables. They
+/// set the session's replication role to replica, so that triggers and foreign keys are not
+/// enforced.
 const EMPTY: &str = "
     SET session_replication_role = replica;
     DO $$
     DECLARE name regclass; filled boolean;
     BEGIN
         FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-            AND relname <> '_sqlx_migrations' AND pg_relation_size(oid) > 0
+            AND relname NOT IN ('_sqlx_migrations', 'schema_compatibility') AND pg_relation_size(oid) > 0
         LOOP
             IF pg_relation_size(name) > 1000000 THEN
                 EXECUTE format('TRUNCATE %s CASCADE', name);

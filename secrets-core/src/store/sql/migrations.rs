@@ -41,7 +41,13 @@ const HISTORY: &[(&str, &str)] = &[
     ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
     ("anonymizations", include_str!("../../../migrations/0027_anonymizations.sql")),
     ("changed counters", include_str!("../../../migrations/0028_changed_counters.sql")),
+    ("schema compatibility", include_str!("../../../migrations/0029_schema_compatibility.sql")),
 ];
+
+/// Oldest schema version whose programs can use the tables of the latest version. The migration that
+/// changes it stores it in the table `schema_compatibility`, for programs that do not have the
+/// migration.
+const OLDEST_VERSION: i64 = 29;
 
 /// Versions of the migrations that do nothing on SQLite.
 const POSTGRES_ONLY: [i64; 1] = [28];
@@ -83,29 +89,35 @@ impl Dialect {
     }
 }
 
-/// Runs the migrations that have not run yet. On PostgreSQL, this takes a session-level advisory
-/// lock, which is not released after a failure: use a separate connection for this call and close
-/// it.
+/// Runs the migrations that have not run yet. Ignores the migrations of later versions of the
+/// program. On PostgreSQL, this takes a session-level advisory lock, which is not released after a
+/// failure: use a separate connection for this call and close it.
 pub(super) async fn run<C: Migrate>(
     dialect: Dialect,
     connection: &mut C,
 ) -> Result<(), MigrateError> {
-    migrator(dialect).run_direct(None, connection, false).await
+    migrator(dialect).set_ignore_missing(true).run_direct(None, connection, false).await
 }
 
 /// Compares the migrations that have run with the migrations of this program, and returns the state
-/// of the schema. Changes nothing. The table that lists the migrations must exist.
+/// of the schema. Changes nothing. The table that lists the migrations must exist. Does not check
+/// whether this program can use the tables of a later version.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
-    let latest = i64::try_from(HISTORY.len()).unwrap_or(i64::MAX);
+    let latest = latest_version();
     Ok(match applied.iter().map(|migration| migration.version).max() {
         None => SchemaState::Empty,
-        Some(version) if version > latest => {
-            return Err(MigrateError::VersionMissing(version));
+        Some(version) if version > latest => SchemaState::Later { version },
+        Some(version) if version < latest => {
+            SchemaState::Older { version, is_compatible: version >= OLDEST_VERSION }
         }
-        Some(version) if version < latest => SchemaState::Older { version },
         Some(_) => SchemaState::Current,
     })
+}
+
+/// Version of the schema of this program.
+pub(super) fn latest_version() -> i64 {
+    i64::try_from(HISTORY.len()).unwrap_or(i64::MAX)
 }
 
 /// Returns a fingerprint of all migrations. Each schema version has a different fingerprint.
@@ -124,3 +136,6 @@ pub(crate) fn fingerprint() -> [u8; 8] {
     fingerprint.copy_from_slice(&hash.finalize()[..8]);
     fingerprint
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,13 +7,16 @@ use std::time::Duration;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use tokio::time::{Instant, sleep};
 
 use super::cache::Cache;
 use super::migrations::Dialect;
-use super::{AUDIT_READERS, RESERVED, error, migrations};
-use crate::store::{SchemaState, StoreOptions, StoreResult};
+use super::{AUDIT_READERS, RESERVED, error};
+use crate::store::{SchemaState, StoreError, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
+
+const DIALECT: Dialect = Dialect::Postgres;
 
 /// Background tasks that run as long as the store is in use.
 #[derive(Default)]
@@ -77,6 +80,20 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "10s"),
 ];
 
+/// Settings of the session that migrates the tables. A migration takes long if the tables are large,
+/// but waits only briefly for the lock of a table: requests to other nodes that use the table wait
+/// behind it.
+const MIGRATION_SETTINGS: &str = "SELECT set_config('lock_timeout', '1500ms', FALSE),
+    set_config('statement_timeout', '0', FALSE),
+    set_config('idle_in_transaction_session_timeout', '0', FALSE)";
+
+/// Time during which a migration is tried again if another session holds a lock, such as a node that
+/// migrates or a backup.
+const MIGRATION_WAIT: Duration = Duration::from_mins(1);
+
+/// Time between two tries of a migration, in which requests to other nodes continue.
+const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(2);
+
 /// Time without use after which a connection is checked with a ping before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
@@ -110,7 +127,7 @@ mod tables;
 use changes::{Follower, Pruning};
 use servers::{Servers, Watch};
 pub use tables::SqlStore;
-use tables::{CurrentPools, Pools};
+use tables::{CurrentPools, Pools, schema};
 
 /// Migrates the database, if needed, and opens it. Fails if the URL leads to a connection pooler
 /// that does not keep sessions.
@@ -196,7 +213,7 @@ fn session_setup(server: &PgConnectOptions) -> String {
 }
 
 /// Migrates the database to the schema of this program. Nodes that migrate at the same time wait
-/// for each other.
+/// for each other. Waits at most a minute for locks of other sessions.
 pub async fn migrate(url: &str) -> StoreResult<()> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
@@ -204,18 +221,23 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 }
 
 async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
-    let mut connection =
-        server.connect().await.map_err(|error| error::not_opened(error, passes))?;
-    // No timeouts: a migration waits for other nodes, and takes long if the tables are large.
-    let unlimited = "SELECT set_config('lock_timeout', '0', FALSE),
-        set_config('statement_timeout', '0', FALSE),
-        set_config('idle_in_transaction_session_timeout', '0', FALSE)";
-    let setup = sqlx::raw_sql(unlimited).execute(&mut connection).await;
-    setup.map_err(|error| error::not_opened(error, passes))?;
-    let migrated = migrations::run(Dialect::Postgres, &mut connection).await;
-    // After a failure the session still holds the advisory lock; closing the session releases it.
-    connection.close().await.ok();
-    migrated.map_err(|error| error::not_migrated(error, passes))
+    let deadline = Instant::now() + MIGRATION_WAIT;
+    loop {
+        let mut connection =
+            server.connect().await.map_err(|error| error::not_opened(error, passes))?;
+        let setup = sqlx::raw_sql(MIGRATION_SETTINGS).execute(&mut connection).await;
+        setup.map_err(|error| error::not_opened(error, passes))?;
+        let migrated = schema::migrate(&mut connection).await;
+        // After a failure the session still holds the advisory lock; closing the session releases it.
+        connection.close().await.ok();
+        match migrated {
+            Err(StoreError::Unavailable(cause)) if Instant::now() < deadline => {
+                tracing::warn!(cause = %cause, "the database is not migrated yet: trying again");
+                sleep(MIGRATION_RETRY_DELAY).await;
+            }
+            ended => return ended,
+        }
+    }
 }
 
 /// Returns the state of the database tables. Changes nothing. Fails like [`open`] if the URL leads
@@ -224,7 +246,10 @@ pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
     let connection = primary.options.connect().await;
-    tables::schema_state(connection.map_err(|error| error::not_opened(error, passes))?).await
+    let mut connection = connection.map_err(|error| error::not_opened(error, passes))?;
+    let state = schema::state(&mut connection).await;
+    connection.close().await.ok();
+    state
 }
 
 /// True for the error code (SQLSTATE) of a failure that may be temporary: connection (08),

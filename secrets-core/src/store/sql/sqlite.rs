@@ -12,10 +12,12 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cache::Cache;
 use super::migrations::Dialect;
-use super::{AUDIT_READERS, RESERVED, error, migrations};
+use super::{AUDIT_READERS, RESERVED, error};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
+
+const DIALECT: Dialect = Dialect::Sqlite;
 
 /// Background task and lock file of a store, kept as long as the store is in use.
 #[derive(Default)]
@@ -83,7 +85,7 @@ pub use backup::{Restore, backup};
 use changes::Follower;
 use checkpoints::Checkpoints;
 pub use tables::SqlStore;
-use tables::{CurrentPools, Pools};
+use tables::{CurrentPools, Pools, schema};
 
 /// Opens a database file: creates it if it does not exist, and migrates its tables.
 ///
@@ -218,9 +220,9 @@ pub(crate) async fn create_for_tests(path: &Path) -> StoreResult<()> {
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
     let opening = |error| error::not_opened(error, passes);
     let mut connection = options.connect().await.map_err(opening)?;
-    let migrated = migrations::run(Dialect::Sqlite, &mut connection).await;
+    let migrated = schema::migrate(&mut connection).await;
     connection.close().await.map_err(opening)?;
-    migrated.map_err(|error| error::not_migrated(error, passes))
+    migrated
 }
 
 /// Returns the state of the tables in a database file. Changes and creates nothing.
@@ -231,8 +233,10 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
         return Ok(SchemaState::Missing);
     }
     let (options, _held) = read_only(path)?;
-    let connection = options.connect().await.map_err(opening)?;
-    tables::schema_state(connection).await
+    let mut connection = options.connect().await.map_err(opening)?;
+    let state = schema::state(&mut connection).await;
+    connection.close().await.map_err(opening)?;
+    state
 }
 
 /// Migrates a database file to the schema of this program.

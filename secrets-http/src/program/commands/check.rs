@@ -34,11 +34,21 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
         SchemaState::Missing | SchemaState::Empty => {
             return Ok("the configuration is valid; `serve` will create the database".to_owned());
         }
-        SchemaState::Older { version } => {
+        SchemaState::Older { version, is_compatible } => {
+            let others = if is_compatible {
+                "processes of that version can keep running"
+            } else {
+                "stop all processes of that version first"
+            };
             return Ok(format!(
-                "the configuration is valid; `serve` will migrate the database from version {version}"
+                "the configuration is valid; `serve` will migrate the database from schema version \
+                 {version}; {others}"
             ));
         }
+        SchemaState::Later { version } => say(&format!(
+            "a later version of the program has migrated the database to schema version {version}; \
+             this version can use it"
+        )),
     }
     // No failure: the service that is checked may be running.
     if open::is_in_use(&settings.database)? {

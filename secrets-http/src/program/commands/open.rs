@@ -106,7 +106,7 @@ pub(super) async fn shared_store(database: &DatabaseSettings) -> Result<Arc<dyn 
 
 async fn must_be_current(database: &DatabaseSettings) -> Result<(), Failure> {
     let problem = match inspect(database).await? {
-        SchemaState::Current => return Ok(()),
+        SchemaState::Current | SchemaState::Later { .. } => return Ok(()),
         SchemaState::Missing => "the database does not exist",
         SchemaState::Empty => "the database is empty",
         SchemaState::Older { .. } => {

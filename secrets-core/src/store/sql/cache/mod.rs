@@ -43,7 +43,7 @@ pub(super) const WATCHED: [(&str, &str); 13] = [
 
 /// Tables whose records are never cached.
 #[cfg(test)]
-pub(super) const NOT_CACHED: [&str; 23] = [
+pub(super) const NOT_CACHED: [&str; 24] = [
     "_sqlx_migrations",
     "anonymizations",
     "audit_batches",
@@ -63,6 +63,7 @@ pub(super) const NOT_CACHED: [&str; 23] = [
     "rotations",
     "scan_findings",
     "scans",
+    "schema_compatibility",
     "secret_versions",
     "team_sizes",
     "webhook_deliveries",

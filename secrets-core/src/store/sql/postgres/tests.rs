@@ -88,30 +88,6 @@ async fn resolving_an_environment_is_planned_once() {
 }
 
 #[tokio::test]
-async fn nodes_may_start_together() {
-    let database = TestDatabase::create().await;
-    run(&database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
-    let url = database.url();
-
-    let (one, other) = tokio::join!(migrate(&url), migrate(&url));
-
-    one.unwrap();
-    other.unwrap();
-    open(&url, StoreOptions::default()).await.unwrap().ping().await.unwrap();
-}
-
-#[tokio::test]
-async fn tables_with_other_migrations_are_refused_and_stay_unlocked() {
-    let database = TestDatabase::create().await;
-    run(&database, "INSERT INTO _sqlx_migrations VALUES (99, 'later', now(), TRUE, '', 0)").await;
-
-    for _ in 0..2 {
-        let refused = migrate(&database.url()).await;
-        assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
-    }
-}
-
-#[tokio::test]
 async fn a_connection_that_was_lost_while_idle_is_replaced() {
     let (store, database) = opened().await;
     let world = World::build(&store).await;

@@ -64,7 +64,7 @@ impl Restore {
                     "{shown} is not a database of this service"
                 )));
             }
-            SchemaState::Older { .. } | SchemaState::Current => {}
+            SchemaState::Older { .. } | SchemaState::Current | SchemaState::Later { .. } => {}
         }
         let lock = lock(&database)?;
         let kept = beside(&database, ".before-restore");

@@ -9,22 +9,18 @@ use futures_util::TryStreamExt;
 use futures_util::future::{try_join, try_join_all};
 use sqlx::pool::Pool;
 use sqlx::query::Query;
-use sqlx::{Connection as _, Database, QueryBuilder};
+use sqlx::{Database, QueryBuilder};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use self::pooled::{Connected, Pooled, Reader, Waits};
 use self::row::Row;
 use super::super::error::{self, broken};
-use super::super::migrations;
 use super::transactions::{Transaction, Turn, WriteQueue};
-use super::{
-    BEFORE_CLOSE, CLOCK, DATABASE_SIZE, Db, Follower, HAS_TABLES, LOCK_ROWS, StoreGuard, passes,
-};
+use super::{BEFORE_CLOSE, CLOCK, DATABASE_SIZE, Db, Follower, LOCK_ROWS, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
-    AuditRecord, PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage,
-    Timeouts, Tx,
+    AuditRecord, PoolUsage, Reads, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
 };
 
 #[macro_use]
@@ -54,6 +50,7 @@ mod rotation_writes;
 pub(super) mod rotations;
 mod row;
 mod scans;
+pub(super) mod schema;
 pub(super) mod secret_writes;
 pub(super) mod secrets;
 mod sessions;
@@ -195,17 +192,6 @@ async fn clock(pool: (&Pool<Db>, &Waits), limit: Duration) -> StoreResult<Option
     let (connection, limit) = pooled.parts();
     let clock = sqlx::query_scalar(CLOCK);
     limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await
-}
-
-/// Returns the state of the database tables. Changes nothing.
-pub(super) async fn schema_state(mut connection: Connection) -> StoreResult<SchemaState> {
-    let has_tables = sqlx::query_scalar(HAS_TABLES).fetch_one(&mut connection).await;
-    if !has_tables.map_err(failed)? {
-        return Ok(SchemaState::Empty);
-    }
-    let state = migrations::state(&mut connection).await;
-    connection.close().await.ok();
-    state.map_err(|error| error::not_migrated(error, passes))
 }
 
 /// A connection, with or without a transaction, that implements the store methods of all tables.
