@@ -1566,7 +1566,7 @@ export interface ProjectOperations {
 /** Operations on rotations. */
 export interface RotationOperations {
   /** Create a rotation without connecting to its database. `rotation.create` */
-  create(input: { project: string; environment: string; connection: Connection; connection_method: ConnectionMethod; integration_type: Integration; name: string; rotation_interval_days: number; permission_level?: PermissionLevel | null; proxy?: ProxyConnection | null; rotate_immediately?: boolean; secret_mapping?: SecretMapping | null; }, options?: CallOptions): Promise<RotationConfigResponse>;
+  create(input: { project: string; environment: string; connection: Connection; connection_method: ConnectionMethod; integration_type: Integration; name: string; rotation_interval_days: number; permission_level?: PermissionLevel | null; proxy?: ProxyConnection | null; rotate_immediately?: boolean | null; secret_mapping?: SecretMapping | null; }, options?: CallOptions): Promise<RotationConfigResponse>;
   /** Delete a rotation and optionally revoke its database users and secrets. `rotation.delete` */
   delete(input: { project: string; environment: string; rotation: string; revoke?: boolean; }, options?: CallOptions): Promise<void>;
   /** Get a rotation. `rotation.get` */

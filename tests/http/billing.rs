@@ -186,6 +186,54 @@ async fn resources_over_the_limits_of_a_smaller_plan_stay(kind: Kind) {
     alice.post("/api/v1/projects", &more).await.is(201);
 }
 
+async fn changes_that_add_nothing_are_allowed_beyond_a_limit(kind: Kind) {
+    let small = Plan::new("small".parse().unwrap(), [(Quota::Secrets, 1)]).unwrap();
+    let operators = vec!["ops@example.com".to_owned()];
+    let options = Options { plans: Plans::with([small]), operators, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let (alice, ops) = (app.person("alice").await, app.person("ops").await);
+    let web = alice.project("Web").await;
+    for key in ["ONE", "TWO", "THREE"] {
+        alice.secret(&web, "staging", key, "kvc_one").await;
+    }
+    ops.put(&billing(&alice), &json!({ "plan": "small" })).await.is(200);
+    let import = async |key| {
+        let body = json!({ "overwrite": true, "secrets": [{ "key": key, "value": "kvc_two" }] });
+        alice.post(&paths::secret(&web, "staging", "bulk"), &body).await
+    };
+    let changes = async |change: Value| {
+        let change = json!({ "changes": [change] });
+        alice.post(&format!("{web}/changes"), &change).await
+    };
+
+    assert_eq!(import("ONE").await.is(200).json()["updated"], 1);
+    import("FOUR").await.is(429).code("plan_limit_exceeded");
+    let delete = json!({ "environment": "staging", "key": "TWO", "action": "delete" });
+    changes(delete).await.is(200);
+    let set = json!({ "environment": "staging", "key": "FOUR", "action": "set", "value": "kvc_x" });
+    changes(set).await.is(429);
+}
+
+async fn a_duplicate_is_reported_before_a_limit(kind: Kind) {
+    let app = Build::on(kind).plan("free").start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for name in ["Two", "Three"] {
+        alice.project(name).await;
+    }
+    for name in ["four", "five"] {
+        alice.environment(&web, name, None).await;
+    }
+    let environments = format!("{web}/environments");
+
+    let project = json!({ "name": "Web", "slug": "web" });
+    alice.post("/api/v1/projects", &project).await.is(400).code("already_exists");
+    alice.post("/api/v1/projects", &json!({ "name": "Four" })).await.is(429);
+    alice.post(&environments, &json!({ "name": "Four" })).await.is(400).code("already_exists");
+    alice.post(&environments, &json!({ "name": "six" })).await.is(429);
+    assert_eq!(alice.get("/api/v1/projects").await.json()["projects"].as_array().unwrap().len(), 3);
+}
+
 async fn the_limits_of_a_custom_plan_apply(kind: Kind) {
     let small = Plan::new("small".parse().unwrap(), [(Quota::Projects, 1)]).unwrap();
     let plans = Plans::with([small]).by_default("small").unwrap();
@@ -230,6 +278,8 @@ on_every_store![
     only_an_operator_changes_a_plan,
     a_plan_is_one_of_this_service,
     resources_over_the_limits_of_a_smaller_plan_stay,
+    changes_that_add_nothing_are_allowed_beyond_a_limit,
+    a_duplicate_is_reported_before_a_limit,
     the_limits_of_a_custom_plan_apply,
     a_team_with_a_removed_plan_has_the_default_plan,
 ];

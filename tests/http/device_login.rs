@@ -5,6 +5,7 @@ mod page;
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
+use secrets_core::model::Role;
 use secrets_core::retention;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
@@ -163,9 +164,35 @@ async fn another_grant_is_refused_with_an_oauth_error(app: App) {
         reply.is(400).says(error);
         assert!(reply.json()["error_description"].is_string());
     }
+    for body in ["{", "[]", r#"{"device_code":7}"#] {
+        let reply = client.raw("POST".parse().unwrap(), &format!("{CLI}/token"), &[], body).await;
+        assert_eq!(reply.is(400).json()["error"], "invalid_request", "{body}");
+    }
     client.post(&format!("{CLI}/device"), &json!({ "client_id": "web" })).await.is(400);
     let long = json!({ "client_id": "cli", "hostname": "h".repeat(101) });
     client.post(&format!("{CLI}/device"), &long).await.is(400).names("hostname");
+}
+
+async fn an_approval_ends_with_a_right_of_its_user(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let path = format!("/api/v1/teams/{}/members/{}", alice.team, bob.id);
+    let approved = async || {
+        let login = start(&app).await;
+        decide(&bob, "approve", &login).await.is(200);
+        login
+    };
+    app.join(&alice.team, &bob.id, Role::Admin).await;
+
+    let login = approved().await;
+    alice.patch(&path, &json!({ "role": "member" })).await.is(200);
+    poll(&app, &login).await.is(400).says("invalid_grant");
+
+    let login = approved().await;
+    alice.delete(&path).await.is(204);
+    poll(&app, &login).await.is(400).says("invalid_grant");
+
+    let login = approved().await;
+    poll(&app, &login).await.is(200);
 }
 
 async fn a_client_may_send_forms(app: App) {
@@ -279,6 +306,7 @@ on_every_store!(
     a_client_that_polls_too_often_is_slowed_down,
     codes_end_after_ten_minutes,
     another_grant_is_refused_with_an_oauth_error,
+    an_approval_ends_with_a_right_of_its_user,
     a_client_may_send_forms,
     guessed_codes_are_throttled_by_person,
     sessions_are_listed_and_revoked_by_their_person_only,

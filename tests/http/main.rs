@@ -18,6 +18,7 @@ mod examples;
 mod keys;
 mod limits;
 mod members;
+mod objects;
 mod people;
 mod permissions;
 mod project_watch;

@@ -5,10 +5,9 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
-use zeroize::Zeroizing;
 
 use super::export::ExportRate;
-use crate::crypto::{Archive, ArchiveKey, Cost, Passphrase};
+use crate::crypto::{Archive, ArchiveKey, Cost, Passphrase, to_json};
 use crate::engine::Engine;
 use crate::engine::{Audit, AuditContext, Caller, Callers, Context, Operation, Read, Task};
 use crate::model::{
@@ -140,8 +139,7 @@ impl Operation for SealArchive {
 
         let (generated_at, user_id) = (cx.now(), user.id);
         let contents = Contents { format_version: 1, generated_at, user_id, projects };
-        let contents = serde_json::to_vec(&contents).map(Zeroizing::new);
-        let contents = contents.map_err(Error::internal)?;
+        let contents = to_json(&contents).map_err(Error::internal)?;
         Ok(AccountArchive(Archive::seal(&self.key, &contents)))
     }
 }

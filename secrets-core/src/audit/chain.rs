@@ -19,6 +19,10 @@ use crate::store::{AuditHead, StoreError, StoreResult};
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
+/// Maximum difference between the times of an entry and of later entries of its chain, which several
+/// nodes may have written concurrently.
+const ORDER_MARGIN: TimeDelta = TimeDelta::hours(1);
+
 /// Maximum number of consecutive retries to prune an audit chain that another transaction changes
 /// at the same time.
 const MAX_COLLISIONS: u32 = 10;
@@ -158,6 +162,7 @@ async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize>
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     let failures = engine.shared::<Failures>();
+    let mut unavailable = Ok(());
     let mut teams: Vec<_> = heads.into_iter().map(|head| (head.team, MAX_COLLISIONS)).collect();
     // One small transaction per team at a time: a large log delays neither requests nor other
     // teams.
@@ -176,6 +181,10 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
                 Ok(None) => failures.clear(WorkItem::AuditPrune(team)),
                 // Another node is pruning this chain.
                 Err(StoreError::Stale(_)) => {}
+                // If the log of one team is too slow, the other teams are pruned nevertheless.
+                Err(error @ StoreError::Unavailable(_)) if unavailable.is_ok() => {
+                    unavailable = Err(error);
+                }
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     failures.report(WorkItem::AuditPrune(team), &error, engine.now());
@@ -185,7 +194,7 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
         teams = unfinished;
         engine.counters().set_waiting_since(PRUNE.name, waiting_since);
     }
-    Ok(())
+    unavailable
 }
 
 async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
@@ -203,8 +212,16 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Optio
     let cutoff = engine.now() - retention;
     let mut reads = engine.store().read().await?;
     let Some(head) = reads.audit_head(team).await? else { return Ok(None) };
-    let young = reads.audit_position(team, cutoff).await?;
-    let last = young.map_or(head.position, |position| position - 1);
+    // The search passes all entries that can be deleted, so it is left out if they are more than one
+    // call deletes. A chain is in the order of time, except for entries of the same moment.
+    let full = head.base + MAX_PRUNED;
+    let next = reads.audit_chain(team, full, 1).await?.pop();
+    let last = if next.is_some_and(|next| next.created_at < cutoff - ORDER_MARGIN) {
+        full + 1
+    } else {
+        let young = reads.audit_position(team, cutoff).await?;
+        young.map_or(head.position, |position| position - 1)
+    };
     if last <= head.base {
         return Ok(None);
     }

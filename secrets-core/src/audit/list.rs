@@ -67,10 +67,13 @@ impl Operation for ListAudit {
     type Output = AuditPage;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AuditPage> {
+        // A malformed parameter is reported before a missing permission.
         let (limit, format) = (self.query.page()?, self.query.format()?);
+        let caller = AuditScope::Actor(cx.caller.person()?.id.uuid());
+        let filter = self.query.filter(caller, cx.now())?;
         let teams = self.whose.teams(cx).await?;
-        let filter = |team: &TeamId| self.query.filter(AuditScope::Team(*team), cx.now());
-        let filters = teams.iter().map(filter).collect::<Result<Vec<_>>>()?;
+        let of_team = |team| AuditFilter { scope: AuditScope::Team(team), ..filter.clone() };
+        let filters = teams.into_iter().map(of_team).collect();
         cx.complete_audit_log().await?;
         let (mut found, end) = read(cx, filters, self.query.order()?).await?;
         let is_more = found.len() > limit as usize;

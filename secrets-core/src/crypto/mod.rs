@@ -16,6 +16,7 @@
 //! does not decrypt.
 
 mod archive;
+mod buffer;
 mod chain;
 pub(crate) mod checked;
 mod cipher;
@@ -36,6 +37,8 @@ mod token;
 mod webhook;
 
 pub use archive::{Archive, ArchiveKey};
+pub use buffer::WipedBuffer;
+pub(crate) use buffer::{to_json, to_json_text};
 pub(crate) use chain::{ChainMac, is_same};
 pub use cipher::Undecryptable;
 pub(crate) use client_state::ClientState;

@@ -3,16 +3,17 @@
 //! The first refusal is recorded immediately. Further refusals of the same kind are counted in
 //! memory and recorded as one entry, when the next minute has begun or when the process stops.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::{Audit, AuditContext, Caller, Engine, Operation};
 use crate::limits::network_of;
 use crate::model::lock::lock;
 use crate::model::{AuditId, Error, Time, UserId};
-use crate::store::{AuditRecord, Store, StoreResult};
+use crate::store::{AuditRecord, Store, StoreError, StoreResult};
 
 /// Maximum number of kinds of refusals that are counted separately for one account (a user together
 /// with the service tokens that the user created). Refusals of further kinds are counted together,
@@ -124,11 +125,7 @@ impl Kinds {
     fn forget(&mut self, user: UserId) {
         let kinds = self.by_account.get_mut(&user).into_iter().flatten();
         let unwritten = self.unwritten.iter_mut();
-        for entry in kinds.map(|kind| &mut kind.entry).chain(unwritten) {
-            if entry.actor_id == Some(user.uuid()) {
-                (entry.actor_name, entry.actor_email) = (None, None);
-            }
-        }
+        anonymize(kinds.map(|kind| &mut kind.entry).chain(unwritten), user.uuid());
     }
 }
 
@@ -249,13 +246,33 @@ pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()>
     written
 }
 
+/// Stores audit entries, without the names of users who were deleted meanwhile. (Their account may
+/// have been deleted through another node.)
 async fn write(store: &dyn Store, entries: &[AuditRecord]) -> StoreResult<()> {
     for batch in entries.chunks(MAX_BATCH) {
+        let mut batch = batch.to_vec();
         let mut tx = store.begin().await?;
-        tx.insert_audit(batch).await?;
+        let users = batch.iter().filter(|entry| entry.actor_type == "user");
+        // In the order of IDs, so that nodes that write at the same time do not deadlock.
+        let users: BTreeSet<_> = users.filter_map(|entry| entry.actor_id).collect();
+        for user in users {
+            match tx.lock_user(user.into()).await {
+                Ok(()) => {}
+                Err(StoreError::Stale(_)) => anonymize(&mut batch, user),
+                Err(error) => return Err(error),
+            }
+        }
+        tx.insert_audit(&batch).await?;
         tx.commit().await?;
     }
     Ok(())
+}
+
+/// Removes the name and e-mail address of a user from audit entries.
+fn anonymize<'a>(entries: impl IntoIterator<Item = &'a mut AuditRecord>, user: Uuid) {
+    for entry in entries.into_iter().filter(|entry| entry.actor_id == Some(user)) {
+        (entry.actor_name, entry.actor_email) = (None, None);
+    }
 }
 
 #[cfg(test)]
@@ -264,9 +281,9 @@ mod tests {
     use super::*;
     use crate::engine::Who;
     use crate::model::{Origin, TeamId};
-    use crate::testing::fixtures::{at, team, token, user};
+    use crate::store::{AuditFilter, MemoryStore};
+    use crate::testing::fixtures::{World, at, entry, team, token, user};
     use std::sync::Arc;
-    use uuid::Uuid;
 
     /// Creates an example audit entry: a refused request of a service token, from this IP address
     /// and at this time. Returns it with the user who created the token.
@@ -336,6 +353,35 @@ mod tests {
         let rest = kinds.take(at(60), false);
         assert_eq!(rest.iter().map(counted).collect::<Vec<_>>(), [200 - 65]);
         assert_eq!(rest[0].address, None);
+    }
+
+    #[tokio::test]
+    async fn entries_of_a_user_who_was_deleted_meanwhile_have_no_name() {
+        let store = MemoryStore::new();
+        let world = World::build(&store).await;
+        let denied = || AuditRecord {
+            id: AuditId::draw(at(0)),
+            actor_type: "user".to_owned(),
+            actor_id: Some(world.owner.id.uuid()),
+            actor_name: Some("Alice".to_owned()),
+            actor_email: Some("alice@example.com".to_owned()),
+            ..entry(&world.team, "secret.read", at(0))
+        };
+        let names = async || {
+            let filter = AuditFilter::newest(world.team.id, 9);
+            let found = store.read().await.unwrap().audit_entries(&filter).await.unwrap();
+            found.into_iter().map(|entry| (entry.actor_name, entry.actor_email)).collect::<Vec<_>>()
+        };
+
+        write(&store, &[denied()]).await.unwrap();
+        assert!(names().await[0].1.is_some());
+        let mut tx = store.begin().await.unwrap();
+        tx.erase_user(world.owner.id, at(1)).await.unwrap();
+        tx.anonymize_actor(world.owner.id, 9).await.unwrap();
+        tx.commit().await.unwrap();
+        write(&store, &[denied(), denied()]).await.unwrap();
+
+        assert_eq!(names().await, [(None, None), (None, None), (None, None)]);
     }
 
     #[test]

@@ -51,8 +51,6 @@ impl Operation for CreateEnvironment {
         };
         let principal = cx.caller.principal()?;
         let siblings = cx.reads().environments(project.id, principal).await?;
-        plan.admit(Quota::Environments, siblings.len() as u64, 1)?;
-
         let environment = EnvironmentRecord {
             id: EnvironmentId::draw(cx.now()),
             project: project.id,
@@ -68,6 +66,7 @@ impl Operation for CreateEnvironment {
         };
         let taken = || Error::taken("name", "is taken already in this project");
         cx.tx().insert_environment(&environment).await.map_err(|error| error.taken(taken()))?;
+        plan.admit(Quota::Environments, siblings.len() as u64, 1)?;
 
         cx.audit.environment = Some((environment.id, environment.name.to_string()));
         cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());

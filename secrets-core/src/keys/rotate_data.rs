@@ -110,7 +110,9 @@ async fn add_keys(engine: &Engine) -> Result<()> {
             let version = version.ok_or_else(|| Error::internal("too many project keys"))?;
             let new = engine.keyring().draw_project_key(key.project, version);
             let mut tx = engine.store().begin().await?;
-            match tx.insert_project_key(&new, engine.now()).await {
+            // Not before the request, whose time may come from another clock: the key would be aged
+            // again at once.
+            match tx.insert_project_key(&new, engine.now().max(before)).await {
                 Ok(()) => tx.commit().await?,
                 // Another node added it, or the project was purged.
                 Err(StoreError::Duplicate(_)) => {}

@@ -1,6 +1,6 @@
 //! Removing a member from a team.
 
-use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_invitations};
+use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_pending};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 
@@ -36,7 +36,7 @@ impl Operation for RemoveMember {
 
         let gone = cx.tx().delete_member(team, member.user).await;
         gone.map_err(|error| error.or_not_found(Subject::User))?;
-        let revoked = revoke_invitations(cx, team, member.user).await?;
+        let revoked = revoke_pending(cx, team, member.user).await?;
         cx.set_resource("member", member.user.uuid(), member.email.as_str());
         cx.add_detail("role", member.role.as_str());
         if revoked > 0 {

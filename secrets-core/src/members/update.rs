@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_invitations};
+use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_pending};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
@@ -51,7 +51,7 @@ impl Operation for UpdateMember {
         let changed = MemberRecord { role, updated_at: cx.now(), ..member.clone() };
         cx.tx().update_member(&changed).await.map_err(|error| error.or_not_found(Subject::User))?;
         if role == Role::Member {
-            let revoked = revoke_invitations(cx, team, member.user).await?;
+            let revoked = revoke_pending(cx, team, member.user).await?;
             if revoked > 0 {
                 cx.add_detail("invitations_revoked", revoked);
             }

@@ -11,6 +11,21 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
+/// Deserializes a struct from a JSON object only. Used in `#[serde(deserialize_with)]`.
+pub(crate) fn one<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Object::deserialize(deserializer).map(|Object(read)| read)
+}
+
+/// Deserializes a struct from a JSON object, or from `null`. Used in `#[serde(deserialize_with)]`.
+pub(crate) fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let object = Option::<Object<T>>::deserialize(deserializer)?;
+    Ok(object.map(|Object(read)| read))
+}
+
 /// Deserializes a list whose elements must be JSON objects. Used in `#[serde(deserialize_with)]`.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,

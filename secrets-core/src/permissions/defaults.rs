@@ -10,7 +10,7 @@ use super::derived_id;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read, Write};
 use crate::model::{
     EnvironmentId, EnvironmentName, Error, MemberAccess, Permission, ProjectId, ProjectRef, Result,
-    Subject, Time, ValidationRule, Violation,
+    Subject, Time, ValidationRule, Violation, object,
 };
 use crate::store::{EnvironmentDefault, PermissionDefault};
 
@@ -45,6 +45,7 @@ pub struct NewDefaults {
     /// Default permissions to set, each environment at most once. Environments that are not listed
     /// get the default permission for `*` or, if `*` is not listed either, the default access level
     /// of the service.
+    #[serde(deserialize_with = "object::list")]
     pub defaults: Vec<NewDefault>,
 }
 

@@ -9,7 +9,7 @@ use super::EnvironmentPermission;
 use crate::access::EnvironmentScope;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    Code, EnvironmentPath, Error, MemberAccess, Permission, Result, Subject, UserId,
+    Code, EnvironmentPath, Error, MemberAccess, Permission, Result, Subject, UserId, object,
 };
 use crate::store::{MemberRecord, PermissionRecord};
 
@@ -32,6 +32,7 @@ pub struct NewPermission {
 pub struct NewPermissions {
     /// Users and their access levels: 1 to 100, each user at most once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
+    #[serde(deserialize_with = "object::list")]
     pub permissions: Vec<Granted>,
 }
 

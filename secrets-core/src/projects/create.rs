@@ -64,11 +64,10 @@ impl Operation for CreateProject {
         };
         let unknown = NOT_A_MEMBER;
         let scope = cx.locked_team(team, Permission::Contribute, unknown).await?;
-        if scope.plan.limit(Quota::Projects).is_some() {
-            let current = cx.tx().count_projects(team).await?;
-            scope.plan.admit(Quota::Projects, current, 1)?;
-        }
-
+        let current = match scope.plan.limit(Quota::Projects) {
+            Some(_) => cx.tx().count_projects(team).await?,
+            None => 0,
+        };
         let project = ProjectRecord {
             id: ProjectId::draw(cx.now()),
             team,
@@ -80,6 +79,7 @@ impl Operation for CreateProject {
             updated_at: cx.now(),
         };
         let project = insert(cx, project, slug.is_some()).await?;
+        scope.plan.admit(Quota::Projects, current, 1)?;
         for (position, name) in (0..).zip(EnvironmentName::defaults()) {
             let environment = default_environment(cx, &project, name, position);
             cx.tx().insert_environment(&environment).await?;

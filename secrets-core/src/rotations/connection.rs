@@ -2,10 +2,9 @@
 //! storage.
 
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
 use super::sealing::{SealedField, Sealer};
-use crate::crypto::{Plaintext, Sealed};
+use crate::crypto::{Plaintext, Sealed, to_json_text};
 use crate::egress::EgressPolicy;
 use crate::engine::Ports;
 use crate::model::names::is_invisible;
@@ -287,12 +286,8 @@ pub(super) async fn open(
 }
 
 fn to_json(kept: &impl Serialize) -> Result<Plaintext> {
-    // Serialize into a buffer that is wiped, because serde's own `String` would not be.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(4_096));
-    serde_json::to_writer(&mut *bytes, kept)
-        .map_err(|_| Error::internal("connection cannot be serialized"))?;
-    let text = String::from_utf8(std::mem::take(&mut bytes))
-        .map_err(|_| Error::internal("connection is not UTF-8"))?;
+    let text = to_json_text(kept);
+    let text = text.map_err(|_| Error::internal("connection cannot be serialized"))?;
     Plaintext::new(text).map_err(|_| Error::invalid("connection", "must be at most 65536 bytes"))
 }
 

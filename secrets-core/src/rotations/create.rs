@@ -12,7 +12,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel};
 use crate::model::{
     Code, EnvironmentPath, Error, Permission, Quota, Result, RotationId, RotationName, Subject,
-    whole,
+    object, whole,
 };
 use crate::store::{RotationRecord, RotationSettings, StoreError};
 
@@ -43,9 +43,11 @@ pub struct NewRotation {
     /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub connection_method: ConnectionMethod,
     /// Connection settings of the database.
+    #[serde(deserialize_with = "object::one")]
     pub connection: Connection,
     /// AWS Lambda function that connects to the database. Required if `connection_method` is
     /// `proxied`.
+    #[serde(default, deserialize_with = "object::optional")]
     pub proxy: Option<ProxyConnection>,
     /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
@@ -55,10 +57,10 @@ pub struct NewRotation {
     pub permission_level: Option<PermissionLevel>,
     /// Secret keys under which the parts of the credential are stored, in place of the default
     /// secret keys.
+    #[serde(default, deserialize_with = "object::optional")]
     pub secret_mapping: Option<SecretMapping>,
-    /// True to rotate the credential immediately after the rotation is created.
-    #[serde(default)]
-    pub rotate_immediately: bool,
+    /// True to rotate the credential immediately after the rotation is created. Defaults to `false`.
+    pub rotate_immediately: Option<bool>,
 }
 
 /// Creates a rotation. Does not connect to the database: use a connection test for that.
@@ -105,7 +107,7 @@ impl Operation for CreateRotation {
         };
         let mut record = RotationRecord::new(id, scope.environment.id, settings, now);
         record.created_by = cx.caller.actor();
-        if !self.rotation.rotate_immediately {
+        if self.rotation.rotate_immediately != Some(true) {
             record.schedule.next_at = cx.ports().timings().next(&record, now);
         }
         record.schedule.work_at = work_at(&record, false, now);

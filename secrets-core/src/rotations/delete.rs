@@ -9,8 +9,9 @@ use super::rotate::no_rotators;
 use super::slot_user;
 use crate::access::LockedRow;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
-use crate::model::rotations::{REVOKING, RotationStatus, Slot};
-use crate::model::{EnvironmentPath, Result, RotationId, Subject};
+use crate::model::rotations::{AttemptState, Outcome, REVOKING, RotationStatus, Slot};
+use crate::model::{EnvironmentPath, Result, RotationId, Subject, Time};
+use crate::store::AttemptRecord;
 
 /// Deletes a rotation with its history and webhooks. The users in the database are not changed, and
 /// the rotation's secrets remain as ordinary secrets.
@@ -95,6 +96,14 @@ impl Operation for PlanRevocation {
                 cx.tx().delete_secret(secret.id).await?;
             }
         }
+        // A worker may be in the middle of an attempt. The attempt ends here, so the worker stores
+        // nothing any more. The target refuses its commands after the logins are disabled, because
+        // its number is no longer the last one.
+        if let Some(attempt) = cx.reads().open_attempt(id).await? {
+            let attempt = revoked(&attempt, cx.now());
+            cx.tx().update_attempt(&attempt).await?;
+        }
+        rotation.sequence += 1;
         rotation.status = RotationStatus::Disabled;
         rotation.failure.code = Some(REVOKING.to_owned());
         rotation.failure.message = Some(REVOKING_MESSAGE.to_owned());
@@ -106,6 +115,19 @@ impl Operation for PlanRevocation {
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
         cx.set_resource("rotation", id.uuid(), rotation.settings.name.as_str());
         Ok(PlannedRevocation { rotation: id })
+    }
+}
+
+/// Returns an attempt as ended by the revocation of its rotation.
+fn revoked(attempt: &AttemptRecord, now: Time) -> AttemptRecord {
+    AttemptRecord {
+        state: AttemptState::Concluded,
+        pending: None,
+        outcome: Some(Outcome::Failed),
+        error_code: Some("revoked".to_owned()),
+        error_message: Some("the rotation was revoked during the attempt".to_owned()),
+        completed_at: Some(now),
+        ..*attempt
     }
 }
 

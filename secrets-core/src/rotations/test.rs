@@ -9,7 +9,7 @@ use super::sealing::Sealer;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
 use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
-use crate::model::{EnvironmentPath, Permission, Result};
+use crate::model::{EnvironmentPath, Permission, Result, object};
 use crate::ports::rotator::Target;
 
 /// Connection settings to test.
@@ -32,9 +32,11 @@ pub struct Candidate {
     /// Connection method: direct, or through an AWS Lambda function (proxy).
     pub connection_method: ConnectionMethod,
     /// Connection settings of the database.
+    #[serde(deserialize_with = "object::one")]
     pub connection: Connection,
     /// AWS Lambda function that connects to the database. Required if `connection_method` is
     /// `proxied`.
+    #[serde(default, deserialize_with = "object::optional")]
     pub proxy: Option<ProxyConnection>,
 }
 

@@ -14,6 +14,10 @@ use crate::store::{SessionRecord, Store, StoreResult, TokenRecord, TokenUse};
 /// further credentials are not recorded.
 const MAX_PENDING: usize = 10_000;
 
+/// Maximum number of rows that are changed in one transaction, so that the deletion of a token does
+/// not wait long for its row.
+const MAX_ROWS: usize = 200;
+
 /// ID of a service token or of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum CredentialId {
@@ -86,14 +90,17 @@ async fn write(store: &dyn Store, uses: &HashMap<CredentialId, TokenUse>) -> Sto
     // Sorted, so that two nodes writing the same rows do not deadlock.
     let mut credentials: Vec<_> = uses.iter().collect();
     credentials.sort_unstable_by_key(|(credential, _)| **credential);
-    let mut tx = store.begin().await?;
-    for (credential, used) in credentials {
-        match *credential {
-            CredentialId::Token(token) => tx.record_token_use(token, *used).await?,
-            CredentialId::Session(session) => tx.record_session_use(session, used.at).await?,
+    for credentials in credentials.chunks(MAX_ROWS) {
+        let mut tx = store.begin().await?;
+        for (credential, used) in credentials {
+            match **credential {
+                CredentialId::Token(token) => tx.record_token_use(token, **used).await?,
+                CredentialId::Session(session) => tx.record_session_use(session, used.at).await?,
+            }
         }
+        tx.commit().await?;
     }
-    tx.commit().await
+    Ok(())
 }
 
 #[cfg(test)]

@@ -138,6 +138,7 @@ fn operations_lock_rows_through_the_context() {
     let allowed = [
         "store/",
         "engine/context.rs",
+        "engine/refusals.rs",
         "keys/rotate_data.rs",
         "rotations/machine/",
         "rotations/webhooks/deliver.rs",

@@ -14,7 +14,7 @@ const DEFAULTS: [Name; 3] = ["development", "staging", "production"];
 
 /// Limits of the team's plan.
 pub(crate) mod limits {
-    pub(crate) const ENVIRONMENTS: usize = 5;
+    pub(crate) const ENVIRONMENTS: usize = 4;
     pub(crate) const SECRETS: usize = 3;
     pub(crate) const TOKENS: usize = 2;
     /// Maximum number of previous versions of a secret.
@@ -263,11 +263,11 @@ impl Model {
         if let Some(parent) = parent {
             self.check_parent(by, parent)?;
         }
-        if self.environments.len() >= limits::ENVIRONMENTS {
-            return Err("plan_limit");
-        }
         if self.environments.contains_key(name) {
             return Err("invalid");
+        }
+        if self.environments.len() >= limits::ENVIRONMENTS {
+            return Err("plan_limit");
         }
         self.insert_environment(name, parent);
         Ok(Answer::Done)

@@ -62,7 +62,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         let login: NewDeviceLogin = body.json_or_form().await?;
         Ok(StartDeviceLogin { login, base: base? })
     });
-    let poll = body(LIMIT).map(|body: Body| async { body.json_or_form::<PollDeviceLogin>().await });
+    let poll = body(LIMIT).map(|body: Body| async { read_poll(body).await });
     let look_up = target().map(|target: Target| {
         known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
     });
@@ -116,6 +116,14 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 async fn read_user_code(body: Body) -> Result<UserCode, Fault> {
     let CodeBody { user_code } = body.json().await?;
     Ok(user_code)
+}
+
+/// Reads the body of a poll. A malformed body gives an OAuth error too.
+async fn read_poll(body: Body) -> Result<PollDeviceLogin, Fault> {
+    match body.json_or_form().await {
+        Err(Fault::Operation(Error::Invalid(_))) => Ok(PollDeviceLogin::default()),
+        read => read,
+    }
 }
 
 fn token_response(outcome: &PollOutcome, envelope: Envelope) -> Response {

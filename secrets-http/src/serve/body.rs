@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
+use secrets_core::crypto::WipedBuffer;
 use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use warp::http::HeaderMap;
-use warp::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use warp::{Filter, Rejection};
 use zeroize::Zeroizing;
 
@@ -124,17 +125,19 @@ impl Body {
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
-        let mut bytes = Zeroizing::new(Vec::new());
+        let announced = self.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let announced = announced.and_then(|length| length.parse().ok()).unwrap_or_default();
+        let mut bytes = WipedBuffer::with_capacity(self.limit.min(announced));
         let deadline = Instant::now() + BODY_TIMEOUT;
         loop {
             let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
-            let Some(frame) = next else { return Ok(bytes) };
+            let Some(frame) = next else { return Ok(bytes.into_bytes()) };
             let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
             if bytes.len() + frame.len() > self.limit {
                 return Err(Fault::TooLarge(self.limit));
             }
-            bytes.extend_from_slice(&frame);
+            bytes.extend(&frame);
         }
     }
 }

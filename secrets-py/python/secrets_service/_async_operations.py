@@ -1229,7 +1229,7 @@ class AsyncRotationOperations:
         ``proxy``: AWS Lambda function that connects to the database. Required if
             ``connection_method`` is ``proxied``.
         ``rotate_immediately``: true to rotate the credential immediately after the rotation is
-            created.
+            created. Defaults to ``false``.
         ``secret_mapping``: secret keys under which the parts of the credential are stored, in
             place of the default secret keys.
         """

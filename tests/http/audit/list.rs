@@ -238,6 +238,7 @@ async fn only_owners_and_admins_read_the_log_of_a_team(app: App) {
     let path = format!("/api/v1/teams/{}/audit", alice.team);
 
     assert_eq!(admin.get(&path).await.is(200).json()["logs"][0]["resource_name"], "THREE");
+    member.get(&format!("{path}?from=yesterday")).await.is(400).names("from");
     member.get(&path).await.is(403).code("forbidden");
     member.get(&format!("/api/v1/audit?team_id={}", alice.team)).await.is(403);
     member.get("/api/v1/audit").await.is(403).code("forbidden");

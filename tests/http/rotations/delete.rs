@@ -1,5 +1,7 @@
 //! Tests of deleting rotations, with or without the secrets and users that they created.
 
+use std::time::Duration;
+
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
@@ -56,6 +58,29 @@ async fn revoking_deletes_the_secrets_and_shuts_both_users_out(app: App) {
     main.person.get(&main.path).await.is(404);
     app.entry(&main.person.team, "rotation.revoked").await;
     app.entry(&main.person.team, "rotation.deleted").await;
+}
+
+async fn an_attempt_ends_with_the_revocation_of_its_rotation(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let (rotation, calls) = (main.record(&app).await, app.database.calls().len());
+    app.database.script("apply", [Script::Hang]);
+    let (rotate, body) = (format!("{}/rotate", main.path), json!({}));
+    let revoke = async {
+        while app.database.calls().len() == calls {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
+    };
+
+    let (waiting, ()) = tokio::join!(main.person.post(&rotate, &body), revoke);
+
+    assert!([200, 404].contains(&waiting.status), "{}", waiting.text());
+    // The target refuses commands of the attempt that arrive late.
+    let attempt = rotation.sequence + 1;
+    assert!(app.database.fence(rotation.id).unwrap() > attempt);
+    let read = main.reader.get(&paths::eso_secrets(&main.project, "staging")).await;
+    assert_eq!(read.is(200).json(), json!({ "secrets": {} }));
 }
 
 async fn a_rotation_that_never_ran_can_be_revoked(app: App) {
@@ -126,6 +151,7 @@ on_every_store![
     secrets_and_users_stay_when_a_rotation_is_deleted,
     a_deletion_is_recorded_with_the_remaining_users,
     revoking_deletes_the_secrets_and_shuts_both_users_out,
+    an_attempt_ends_with_the_revocation_of_its_rotation,
     a_rotation_that_never_ran_can_be_revoked,
     a_failed_revocation_can_be_repeated,
     whether_to_revoke_is_true_or_false,

@@ -78,7 +78,8 @@ async fn an_attempt_whose_worker_crashed_four_times_is_an_error(mut app: App) {
     let message = "the worker crashed four times during this attempt";
     assert_eq!([&shown["status"], &shown["error_message"]], ["error", message]);
     assert_eq!(main.history().await[0]["status"], "failed");
-    assert_eq!(main.record(&app).await.slots.retire_at, None);
+    // One of the commands may have run, so the login of the changed user is disabled later.
+    assert!(main.record(&app).await.slots.retire_at.is_some());
     main.works(&app).await;
     main.succeed().await;
 }

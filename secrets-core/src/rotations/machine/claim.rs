@@ -190,7 +190,8 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
     };
     // Another node may have the driver. An unavailable store would be a reason to claim no others.
     engine.ports().database_kind(&rotation.settings.integration).map_err(Error::internal)?;
-    places.push(RotationPlace::Team(kind, location.project.team));
+    let team = location.project.team;
+    places.push(RotationPlace::Team(kind, team));
     let target = match RotationContext::new(engine.keyring(), location) {
         Ok(context) => {
             let sealer = context.sealer(engine.keyring());
@@ -198,7 +199,8 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
         }
         Err(_) => None,
     };
-    places.push(RotationPlace::host(target.as_ref().map_or(&unknown, |target| &target.host)));
+    let host = target.as_ref().map_or(&unknown, |target| &target.host);
+    places.push(RotationPlace::host(team, host));
     Ok(places)
 }
 

@@ -23,6 +23,19 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
     details.into_iter().chain(requested).collect()
 }
 
+/// Codes of the reasons that end an attempt while a command to the target database may be running.
+const UNKNOWN_RESULT: [&str; 3] = ["crashed", "interrupted", "timed_out"];
+
+/// True if the slot's user may have a password that is no longer stored after an attempt that failed
+/// in this state, so that the login must be disabled later.
+fn may_have_changed(state: AttemptState, code: &str) -> bool {
+    match state {
+        AttemptState::Applied | AttemptState::Verified | AttemptState::RollingBack => true,
+        AttemptState::Applying => UNKNOWN_RESULT.contains(&code),
+        AttemptState::Planned | AttemptState::Concluded => false,
+    }
+}
+
 /// True if the status of a rotation has changed to `error` or `disabled` from another status.
 fn has_begun_to_fail(before: RotationStatus, after: RotationStatus) -> bool {
     before != after && matches!(after, RotationStatus::Error | RotationStatus::Disabled)
@@ -105,13 +118,8 @@ impl Work<'_> {
         reason: Reason,
     ) -> WorkResult<AttemptRecord> {
         let now = self.engine.now();
-        // The slot's user still has a password that is no longer stored, so its login must be
-        // disabled later.
-        let is_left_open = outcome == Outcome::Failed
-            && matches!(
-                attempt.state,
-                AttemptState::Applied | AttemptState::Verified | AttemptState::RollingBack
-            );
+        let is_left_open =
+            outcome == Outcome::Failed && may_have_changed(attempt.state, reason.code);
         let attempt = AttemptRecord {
             state: AttemptState::Concluded,
             pending: None,
@@ -166,6 +174,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+    use crate::ports::rotator::Fault;
     use crate::testing::fixtures::{at, rotation_in};
 
     /// Creates a rotation that has failed twice and has this status.
@@ -251,6 +260,21 @@ mod tests {
 
             assert_eq!(rotation.status, after, "{since}");
             assert_eq!(rotation.failure.since, Some(at(since)));
+        }
+    }
+
+    #[test]
+    fn a_user_that_may_have_a_new_password_is_left_open() {
+        use AttemptState::{Applied, Applying, Concluded, Planned, RollingBack, Verified};
+
+        for state in [Planned, Applying, Applied, Verified, RollingBack, Concluded] {
+            for code in ["timed_out", "crashed", Fault::Interrupted.code()] {
+                let expected = !matches!(state, Planned | Concluded);
+                assert_eq!(may_have_changed(state, code), expected, "{state:?} {code}");
+            }
+            let expected = matches!(state, Applied | Verified | RollingBack);
+            let code = Fault::Unreachable.code();
+            assert_eq!(may_have_changed(state, code), expected, "{state:?} {code}");
         }
     }
 

@@ -30,12 +30,13 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Database host, node or team, each with a maximum number of rotations that are worked on at the
-/// same time.
+/// Database host of a team, node or team, each with a maximum number of rotations that are worked on
+/// at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
-    /// Database host of the rotation.
-    Host(String),
+    /// Database host of a rotation of a team. Teams have separate limits even for the same host name:
+    /// otherwise, a team could delay the rotations of other teams by naming their hosts.
+    Host(TeamId, String),
     /// This node, with separate limits for scheduled rotations and for those started by users.
     Node(PermitKind),
     /// Team that owns the rotation, with separate limits for scheduled rotations and for those
@@ -46,15 +47,15 @@ pub(super) enum RotationPlace {
 impl RotationPlace {
     /// Creates the place for a database host. Upper and lower case, and a dot at the end of the
     /// host name, make no difference.
-    pub(super) fn host(name: &str) -> Self {
-        Self::Host(name.trim_end_matches('.').to_ascii_lowercase())
+    pub(super) fn host(team: TeamId, name: &str) -> Self {
+        Self::Host(team, name.trim_end_matches('.').to_ascii_lowercase())
     }
 }
 
 impl Place for RotationPlace {
     fn limit(&self) -> usize {
         match self {
-            Self::Host(_) => 1,
+            Self::Host(..) => 1,
             Self::Node(PermitKind::Schedule) => MAX_SCHEDULED,
             Self::Node(PermitKind::Person) => MAX_MANUAL,
             Self::Team(PermitKind::Schedule, _) => MAX_SCHEDULED_PER_TEAM,
@@ -67,21 +68,29 @@ impl Place for RotationPlace {
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_of_a_host_are_one_place() {
-        assert_eq!(RotationPlace::host("DB.example.com."), RotationPlace::host("db.example.com"));
+    fn team(number: u128) -> TeamId {
+        uuid::Uuid::from_u128(number).into()
     }
+
+    #[test]
+    fn names_of_a_host_are_one_place_for_each_team() {
+        let place = RotationPlace::host(team(1), "db.example.com");
+
+        assert_eq!(RotationPlace::host(team(1), "DB.example.com."), place);
+        assert_ne!(RotationPlace::host(team(2), "db.example.com"), place);
+    }
+
     #[test]
     fn users_who_wait_have_permits_of_their_own() {
         use PermitKind::{Person, Schedule};
-        let team = |kind| RotationPlace::Team(kind, uuid::Uuid::from_u128(1).into());
+        let of_team = |kind| RotationPlace::Team(kind, team(1));
 
         for (place, limit) in [
-            (RotationPlace::host("db.example.com"), 1),
+            (RotationPlace::host(team(1), "db.example.com"), 1),
             (RotationPlace::Node(Schedule), 4),
-            (team(Schedule), 2),
+            (of_team(Schedule), 2),
             (RotationPlace::Node(Person), 8),
-            (team(Person), 4),
+            (of_team(Person), 4),
         ] {
             assert_eq!(place.limit(), limit, "{place:?}");
         }

@@ -87,9 +87,9 @@ impl Channel for WebhookDeliveries {
         };
         match receiver(engine, &due).await {
             Ok(receiver) => {
-                let host = DeliveryPlace::Host(receiver.url.host().to_owned());
-                let team = DeliveryPlace::Team(due.place.project.team);
-                let permit = permits.acquire(delivery.id, vec![host, team]);
+                let team = due.place.project.team;
+                let host = DeliveryPlace::Host(team, receiver.url.host().to_owned());
+                let permit = permits.acquire(delivery.id, vec![host, DeliveryPlace::Team(team)]);
                 Ok(permit.map(|permit| Box::new(permit) as DeliveryPermit))
             }
             Err(Error::Unavailable(cause)) => Err(StoreError::Unavailable(cause)),

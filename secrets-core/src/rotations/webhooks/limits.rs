@@ -3,7 +3,8 @@
 use crate::limits::{Place, QueuePermits};
 use crate::model::{DeliveryId, TeamId};
 
-/// Maximum number of concurrent deliveries to one webhook host, which may be a small server.
+/// Maximum number of concurrent deliveries of one team to one webhook host, which may be a small
+/// server.
 const MAX_PER_HOST: usize = 4;
 
 /// Maximum number of concurrent deliveries for one team, so that the team's slow receivers do not
@@ -13,11 +14,12 @@ const MAX_PER_TEAM: usize = 16;
 /// Permits to send webhook deliveries: a delivery waits until a permit is free.
 pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 
-/// Host or team with a maximum number of concurrent webhook deliveries.
+/// Host of a team, or team, with a maximum number of concurrent webhook deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
-    /// Host of the webhook's receiver.
-    Host(String),
+    /// Host of the webhook's receiver. Teams have separate limits even for the same host: otherwise, a
+    /// team could delay the deliveries of other teams, with a port of the host that does not answer.
+    Host(TeamId, String),
     /// Team that owns the webhook.
     Team(TeamId),
 }
@@ -25,7 +27,7 @@ pub(super) enum DeliveryPlace {
 impl Place for DeliveryPlace {
     fn limit(&self) -> usize {
         match self {
-            Self::Host(_) => MAX_PER_HOST,
+            Self::Host(..) => MAX_PER_HOST,
             Self::Team(_) => MAX_PER_TEAM,
         }
     }

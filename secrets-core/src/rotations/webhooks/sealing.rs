@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::crypto::{Plaintext, Sealed, WebhookSecret};
+use crate::crypto::{Plaintext, Sealed, WebhookSecret, to_json_text};
 use crate::model::{Error, Result, WebhookId};
 use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::{SealedField, Sealer};
@@ -29,7 +29,7 @@ struct Read {
 impl Receiver {
     pub(super) fn seal(&self, sealer: &Sealer<'_>, webhook: WebhookId) -> Result<Sealed> {
         let written = Written { url: self.url.reveal(), secret: self.secret.reveal() };
-        let text = serde_json::to_string(&written).map_err(Error::internal)?;
+        let text = to_json_text(&written).map_err(Error::internal)?;
         let text = Plaintext::new(text).map_err(Error::internal)?;
         Ok(sealer.seal(SealedField::Webhook(webhook), &text))
     }

@@ -29,26 +29,8 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
     report_problems(&settings.service, settings.redis.as_ref(), &verifier).await;
     let root_keys = root_key::open(settings.root_keys).await?;
     root_keys.check().await?;
-    match open::inspect(&settings.database).await? {
-        SchemaState::Current => {}
-        SchemaState::Missing | SchemaState::Empty => {
-            return Ok("the configuration is valid; `serve` will create the database".to_owned());
-        }
-        SchemaState::Older { version, is_compatible } => {
-            let others = if is_compatible {
-                "processes of that version can keep running"
-            } else {
-                "stop all processes of that version first"
-            };
-            return Ok(format!(
-                "the configuration is valid; `serve` will migrate the database from schema version \
-                 {version}; {others}"
-            ));
-        }
-        SchemaState::Later { version } => say(&format!(
-            "a later version of the program has migrated the database to schema version {version}; \
-             this version can use it"
-        )),
+    if let Some(message) = to_migrate(open::inspect(&settings.database).await?) {
+        return Ok(message);
     }
     // No failure: the service that is checked may be running.
     if open::is_in_use(&settings.database)? {
@@ -74,6 +56,34 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
         return Err(Failure::new(crate::program::config::Exit::Database, message));
     }
     Ok("the configuration, the keys and the database are valid".to_owned())
+}
+
+/// Returns a message if `serve` would create or migrate the tables of the database.
+fn to_migrate(state: SchemaState) -> Option<String> {
+    match state {
+        SchemaState::Current => None,
+        SchemaState::Missing | SchemaState::Empty => {
+            Some("the configuration is valid; `serve` will create the database".to_owned())
+        }
+        SchemaState::Older { version, is_compatible } => {
+            let others = if is_compatible {
+                "processes of that version can keep running"
+            } else {
+                "stop all processes of that version first"
+            };
+            Some(format!(
+                "the configuration is valid; `serve` will migrate the database from schema version \
+                 {version}; {others}"
+            ))
+        }
+        SchemaState::Later { version } => {
+            say(&format!(
+                "a later version of the program has migrated the database to schema version \
+                 {version}; this version can use it"
+            ));
+            None
+        }
+    }
 }
 
 /// Returns the limits that are in effect, one setting in each line.

@@ -1,0 +1,107 @@
+//! Buffer for plaintext of unknown length.
+
+use std::io;
+
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+/// Capacity of a new buffer in bytes.
+const CAPACITY: usize = 4_096;
+
+/// Growing byte buffer for plaintext. A `Vec` that grows moves its bytes and leaves a copy in the
+/// freed memory; this buffer wipes that memory.
+#[derive(Default)]
+pub struct WipedBuffer(Zeroizing<Vec<u8>>);
+
+impl WipedBuffer {
+    /// Creates an empty buffer that can take this number of bytes without growing.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Zeroizing::new(Vec::with_capacity(bytes)))
+    }
+
+    /// Appends bytes.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        let length = self.0.len() + bytes.len();
+        if length > self.0.capacity() {
+            let capacity = length.max(self.0.capacity() * 2).max(CAPACITY);
+            let mut larger = Zeroizing::new(Vec::with_capacity(capacity));
+            larger.extend_from_slice(&self.0);
+            // The old buffer is wiped when it is dropped.
+            self.0 = larger;
+        }
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Number of bytes in the buffer.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if the buffer has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub fn into_bytes(self) -> Zeroizing<Vec<u8>> {
+        self.0
+    }
+}
+
+impl io::Write for WipedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Serializes a value that contains plaintext as JSON, for a type that wipes its text.
+pub(crate) fn to_json_text(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = to_json(value)?;
+    String::from_utf8(std::mem::take(&mut *bytes)).map_err(serde::ser::Error::custom)
+}
+
+/// Serializes a value that contains plaintext as JSON.
+pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
+    let mut buffer = WipedBuffer::default();
+    serde_json::to_writer(&mut buffer, value)?;
+    Ok(buffer.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_grows_in_few_steps_and_keeps_its_bytes() {
+        let (mut buffer, mut expected, mut capacities) = (WipedBuffer::default(), Vec::new(), 0);
+        for number in 0..100_000_u32 {
+            let before = buffer.0.capacity();
+            buffer.extend(&number.to_be_bytes());
+            expected.extend(number.to_be_bytes());
+            capacities += u32::from(buffer.0.capacity() != before);
+        }
+
+        assert_eq!(buffer.len(), 400_000);
+        assert_eq!(*buffer.into_bytes(), expected);
+        assert!(capacities < 10, "{capacities}");
+    }
+
+    #[test]
+    fn a_buffer_of_known_size_does_not_grow() {
+        let mut buffer = WipedBuffer::with_capacity(10_000);
+        let place = buffer.0.as_ptr();
+
+        buffer.extend(&[7; 10_000]);
+
+        assert_eq!(buffer.0.as_ptr(), place);
+    }
+}
