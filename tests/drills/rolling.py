@@ -169,7 +169,7 @@ def expand(database):
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1")]
     for name in names:
         if name != "_sqlx_migrations":
-            database.run_patiently(f"ALTER TABLE {name} ADD COLUMN later_column BIGINT NOT NULL DEFAULT 7")
+            database.run_with_retries(f"ALTER TABLE {name} ADD COLUMN later_column BIGINT NOT NULL DEFAULT 7")
     database.run("CREATE TABLE later_table (id UUID NOT NULL PRIMARY KEY)")
     database.run("""INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                     SELECT MAX(version) + 1, 'later', TRUE, '', 0 FROM _sqlx_migrations""")

@@ -99,7 +99,7 @@ class Postgres:
         connection.close()
         return rows or []
 
-    def run_patiently(self, statement):
+    def run_with_retries(self, statement):
         """Runs an SQL statement that locks a table, as a migration does: waits only briefly for the
         lock, and tries again for a minute."""
         for _ in range(30):

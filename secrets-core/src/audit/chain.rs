@@ -212,8 +212,8 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Optio
     let cutoff = engine.now() - retention;
     let mut reads = engine.store().read().await?;
     let Some(head) = reads.audit_head(team).await? else { return Ok(None) };
-    // The search passes all entries that can be deleted, so it is left out if they are more than one
-    // call deletes. A chain is in the order of time, except for entries of the same moment.
+    // Searching for the first entry to keep reads all entries before it. If even the entry after the
+    // next 1,000 has expired, no search is needed.
     let full = head.base + MAX_PRUNED;
     let next = reads.audit_chain(team, full, 1).await?.pop();
     let last = if next.is_some_and(|next| next.created_at < cutoff - ORDER_MARGIN) {

@@ -96,9 +96,9 @@ impl Operation for PlanRevocation {
                 cx.tx().delete_secret(secret.id).await?;
             }
         }
-        // A worker may be in the middle of an attempt. The attempt ends here, so the worker stores
-        // nothing any more. The target refuses its commands after the logins are disabled, because
-        // its number is no longer the last one.
+        // A worker may be in the middle of an attempt. The attempt ends here, so the worker cannot
+        // store its result. The target refuses late commands of this and earlier attempts after the
+        // logins are disabled, because their numbers are lower.
         if let Some(attempt) = cx.reads().open_attempt(id).await? {
             let attempt = revoked(&attempt, cx.now());
             cx.tx().update_attempt(&attempt).await?;

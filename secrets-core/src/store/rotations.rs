@@ -38,7 +38,7 @@ pub struct RotationRecord {
     /// Identity that the database server reported at the last change, such as PostgreSQL's
     /// `system_identifier`.
     pub identity: Option<String>,
-    /// Number of the rotation's last attempt; 0 before the first attempt.
+    /// Number of the rotation's last attempt or revocation; 0 before the first attempt.
     pub sequence: u64,
     /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,

@@ -23,6 +23,9 @@ pub const LIMIT: usize = 1024 * 1024;
 /// KiB with escaped characters.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
 
+/// Maximum size of the memory that is allocated before the body arrives, in bytes.
+const MAX_CAPACITY: usize = 64 * 1024;
+
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -127,7 +130,8 @@ impl Body {
         }
         let announced = self.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let announced = announced.and_then(|length| length.parse().ok()).unwrap_or_default();
-        let mut bytes = WipedBuffer::with_capacity(self.limit.min(announced));
+        // A client may announce a large body and send nothing.
+        let mut bytes = WipedBuffer::with_capacity(MAX_CAPACITY.min(announced));
         let deadline = Instant::now() + BODY_TIMEOUT;
         loop {
             let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;

@@ -30,6 +30,10 @@ impl Attempt<'_, '_> {
                 }
                 Err(error) => error,
             };
+            if error.fault.has_unknown_result() {
+                // Stored with the next try, or with the end of the attempt.
+                self.record.error_code = Some(error.fault.code().to_owned());
+            }
             if error.fault == Fault::Fenced {
                 let rotation = self.record.rotation;
                 let version = self.record.sequence;
@@ -78,6 +82,7 @@ impl Attempt<'_, '_> {
     /// Stores that the target database accepted the new password (tx2 in the [module docs](super)).
     async fn applied(&mut self, applied: Applied) -> WorkResult<()> {
         self.record.state = AttemptState::Applied;
+        self.record.error_code = None;
         if applied.sent_in_clear {
             self.record.error_code = Some("sent_in_clear".to_owned());
             self.record.error_message = Some(

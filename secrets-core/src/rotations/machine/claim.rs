@@ -85,7 +85,7 @@ pub struct Claim {
 
 /// Claims rotations that have work to do: rotations that are due, unfinished attempts, previous
 /// credentials to disable, and credentials to check. At the same time, a node works on at most four
-/// of them, at most two of the same team and at most one with the same database host.
+/// of them, at most two of the same team, and at most one of the same team and database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let permits = permits(engine);

@@ -24,14 +24,20 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
 }
 
 /// Codes of the reasons that end an attempt while a command to the target database may be running.
-const UNKNOWN_RESULT: [&str; 3] = ["crashed", "interrupted", "timed_out"];
+const UNKNOWN_RESULT: [&str; 3] = ["crashed", "timed_out", "undecryptable"];
 
 /// True if the slot's user may have a password that is no longer stored after an attempt that failed
-/// in this state, so that the login must be disabled later.
-fn may_have_changed(state: AttemptState, code: &str) -> bool {
-    match state {
+/// for this reason, so that the login must be disabled later.
+fn may_have_changed(attempt: &AttemptRecord, reason: &Reason) -> bool {
+    match attempt.state {
         AttemptState::Applied | AttemptState::Verified | AttemptState::RollingBack => true,
-        AttemptState::Applying => UNKNOWN_RESULT.contains(&code),
+        // The error of an earlier try is stored only if the result of the try is unknown. The result
+        // of a try whose worker crashed is unknown too.
+        AttemptState::Applying => {
+            attempt.error_code.is_some()
+                || attempt.resumed > 0
+                || UNKNOWN_RESULT.contains(&reason.code)
+        }
         AttemptState::Planned | AttemptState::Concluded => false,
     }
 }
@@ -118,8 +124,8 @@ impl Work<'_> {
         reason: Reason,
     ) -> WorkResult<AttemptRecord> {
         let now = self.engine.now();
-        let is_left_open =
-            outcome == Outcome::Failed && may_have_changed(attempt.state, reason.code);
+        let is_left_open = outcome == Outcome::Failed && may_have_changed(&attempt, &reason);
+        let was_applied = attempt.state != AttemptState::Applying;
         let attempt = AttemptRecord {
             state: AttemptState::Concluded,
             pending: None,
@@ -137,7 +143,11 @@ impl Work<'_> {
             notices::announce_failure(self.engine, tx, rotation, attempt.id).await?;
         }
         if is_left_open {
-            self.rotation.slots.retire_at = Some(now + span(self.rotators.timings.retire));
+            let retire_at = now + span(self.rotators.timings.retire);
+            // If the command did not run, the user still has the previous credential, which may be in
+            // its grace period.
+            let kept = self.rotation.slots.retire_at.filter(|_| !was_applied);
+            self.rotation.slots.retire_at = kept.or(Some(retire_at));
         }
         self.write(tx, false).await?;
         self.enqueue_event(tx, &attempt, WebhookEvent::Failed).await?;
@@ -175,7 +185,7 @@ mod tests {
 
     use super::*;
     use crate::ports::rotator::Fault;
-    use crate::testing::fixtures::{at, rotation_in};
+    use crate::testing::fixtures::{at, attempt as record_of, rotation_in};
 
     /// Creates a rotation that has failed twice and has this status.
     fn rotation(status: RotationStatus) -> RotationRecord {
@@ -267,14 +277,21 @@ mod tests {
     fn a_user_that_may_have_a_new_password_is_left_open() {
         use AttemptState::{Applied, Applying, Concluded, Planned, RollingBack, Verified};
 
+        let unreachable = Reason::new(Fault::Unreachable.code(), "", Effect::Error);
+        let crashed = Reason::new("crashed", "", Effect::Error);
+        let rotation = rotation(RotationStatus::Active);
         for state in [Planned, Applying, Applied, Verified, RollingBack, Concluded] {
-            for code in ["timed_out", "crashed", Fault::Interrupted.code()] {
-                let expected = !matches!(state, Planned | Concluded);
-                assert_eq!(may_have_changed(state, code), expected, "{state:?} {code}");
-            }
-            let expected = matches!(state, Applied | Verified | RollingBack);
-            let code = Fault::Unreachable.code();
-            assert_eq!(may_have_changed(state, code), expected, "{state:?} {code}");
+            let attempt = AttemptRecord { state, ..record_of(&rotation, 1) };
+            let lost =
+                AttemptRecord { error_code: Some("interrupted".to_owned()), ..attempt.clone() };
+            let resumed = AttemptRecord { resumed: 1, ..attempt.clone() };
+            let changed = matches!(state, Applied | Verified | RollingBack);
+            let may_have_run = changed || state == Applying;
+
+            assert_eq!(may_have_changed(&attempt, &unreachable), changed, "{state:?}");
+            assert_eq!(may_have_changed(&attempt, &crashed), may_have_run, "{state:?}");
+            assert_eq!(may_have_changed(&lost, &unreachable), may_have_run, "{state:?}");
+            assert_eq!(may_have_changed(&resumed, &unreachable), may_have_run, "{state:?}");
         }
     }
 

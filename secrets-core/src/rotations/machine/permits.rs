@@ -30,8 +30,7 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Database host of a team, node or team, each with a maximum number of rotations that are worked on
-/// at the same time.
+/// Place with a maximum number of rotations that are worked on at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
     /// Database host of a rotation of a team. Teams have separate limits even for the same host name:

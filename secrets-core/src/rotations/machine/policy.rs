@@ -61,6 +61,11 @@ impl Fault {
         }
     }
 
+    /// True if the command to the target database may have run although it returned this error.
+    pub(super) fn has_unknown_result(self) -> bool {
+        matches!(self, Self::Interrupted | Self::ProxyUnavailable | Self::ProxyUntrusted)
+    }
+
     /// Returns the effect on the rotation if an attempt ends because of this error: a later retry,
     /// or the status `error`.
     pub(super) fn effect(self) -> Effect {

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use sqlx::error::DatabaseError;
+use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::cache::Cache;
 use super::migrations::Dialect;
 use super::{AUDIT_READERS, RESERVED, error};
-use crate::store::{SchemaState, StoreError, StoreOptions, StoreResult};
+use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
@@ -80,16 +82,14 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "10s"),
 ];
 
-/// Settings of the session that migrates the tables. A migration takes long if the tables are large,
-/// but waits only briefly for the lock of a table: requests to other nodes that use the table wait
-/// behind it.
-const MIGRATION_SETTINGS: &str = "SELECT set_config('lock_timeout', '1500ms', FALSE),
-    set_config('statement_timeout', '0', FALSE),
-    set_config('idle_in_transaction_session_timeout', '0', FALSE)";
+/// Setting of the session that migrates the tables, besides [`SESSION_SETTINGS`]: a migration takes
+/// long if the tables are large. But it waits only briefly for the lock of a table, because requests
+/// to other nodes that use the table wait behind it.
+const MIGRATION_TIMEOUT: &str = "SELECT set_config('statement_timeout', '0', FALSE)";
 
-/// Time during which a migration is tried again if another session holds a lock, such as a node that
-/// migrates or a backup.
-const MIGRATION_WAIT: Duration = Duration::from_mins(1);
+/// Maximum number of times that a migration is tried if another session holds a lock, such as a node
+/// that migrates or a backup. All tries wait about a minute.
+const MAX_MIGRATION_TRIES: u32 = 18;
 
 /// Time between two tries of a migration, in which requests to other nodes continue.
 const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -212,8 +212,8 @@ fn session_setup(server: &PgConnectOptions) -> String {
     format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }
 
-/// Migrates the database to the schema of this program. Nodes that migrate at the same time wait
-/// for each other. Waits at most a minute for locks of other sessions.
+/// Migrates the database to the schema of this program. Waits at most about a minute for locks of
+/// other sessions, such as another node that migrates.
 pub async fn migrate(url: &str) -> StoreResult<()> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
@@ -221,23 +221,37 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 }
 
 async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
-    let deadline = Instant::now() + MIGRATION_WAIT;
+    let opening = |error| error::not_opened(error, passes);
+    let mut tries = 0;
     loop {
-        let mut connection =
-            server.connect().await.map_err(|error| error::not_opened(error, passes))?;
-        let setup = sqlx::raw_sql(MIGRATION_SETTINGS).execute(&mut connection).await;
-        setup.map_err(|error| error::not_opened(error, passes))?;
+        tries += 1;
+        let mut connection = server.connect().await.map_err(opening)?;
+        for settings in [session_setup(server), MIGRATION_TIMEOUT.to_owned()] {
+            let setup = sqlx::raw_sql(AssertSqlSafe(settings)).execute(&mut connection).await;
+            setup.map_err(opening)?;
+        }
         let migrated = schema::migrate(&mut connection).await;
         // After a failure the session still holds the advisory lock; closing the session releases it.
         connection.close().await.ok();
         match migrated {
-            Err(StoreError::Unavailable(cause)) if Instant::now() < deadline => {
-                tracing::warn!(cause = %cause, "the database is not migrated yet: trying again");
+            Err(error) if tries < MAX_MIGRATION_TRIES && is_locked(&error) => {
+                tracing::warn!("another session holds a lock: the migration is tried again");
                 sleep(MIGRATION_RETRY_DELAY).await;
             }
-            ended => return ended,
+            Err(error) => return Err(error::not_migrated(error, passes)),
+            Ok(supported) => return supported,
         }
     }
+}
+
+/// True if a migration failed because another session held a lock for too long
+/// (`lock_not_available`), or because of a deadlock.
+fn is_locked(error: &MigrateError) -> bool {
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
+        return false;
+    };
+    let code = cause.as_database_error().and_then(DatabaseError::code);
+    code.is_some_and(|code| ["55P03", "40P01"].contains(&&*code))
 }
 
 /// Returns the state of the database tables. Changes nothing. Fails like [`open`] if the URL leads

@@ -222,7 +222,7 @@ async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
     let mut connection = options.connect().await.map_err(opening)?;
     let migrated = schema::migrate(&mut connection).await;
     connection.close().await.map_err(opening)?;
-    migrated
+    migrated.map_err(|error| error::not_migrated(error, passes))?
 }
 
 /// Returns the state of the tables in a database file. Changes and creates nothing.

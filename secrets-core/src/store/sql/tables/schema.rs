@@ -5,7 +5,7 @@ use sqlx::migrate::MigrateError;
 use super::super::super::{error, migrations};
 use super::super::{DIALECT, HAS_TABLES, passes};
 use super::{Connection, broken, failed};
-use crate::store::{SchemaState, StoreError, StoreResult};
+use crate::store::{SchemaState, StoreResult};
 
 /// Returns the state of the database tables. Changes nothing. Fails if a later version of the
 /// program migrated the tables so that this version cannot use them.
@@ -14,21 +14,21 @@ pub(in super::super) async fn state(connection: &mut Connection) -> StoreResult<
     if !has_tables.map_err(failed)? {
         return Ok(SchemaState::Empty);
     }
-    let state = migrations::state(connection).await.map_err(not_migrated)?;
+    let state = migrations::state(connection).await;
+    let state = state.map_err(|error| error::not_migrated(error, passes))?;
     if let SchemaState::Later { version } = state {
         must_support_this_version(connection, version).await?;
     }
     Ok(state)
 }
 
-/// Runs the migrations that have not run yet. Fails like [`state`].
-pub(in super::super) async fn migrate(connection: &mut Connection) -> StoreResult<()> {
-    migrations::run(DIALECT, connection).await.map_err(not_migrated)?;
-    state(connection).await.map(drop)
-}
-
-fn not_migrated(error: MigrateError) -> StoreError {
-    error::not_migrated(error, passes)
+/// Runs the migrations that have not run yet. Returns an error as the outer result if a migration
+/// fails, and as the inner result for the reasons of [`state`].
+pub(in super::super) async fn migrate(
+    connection: &mut Connection,
+) -> Result<StoreResult<()>, MigrateError> {
+    migrations::run(DIALECT, connection).await?;
+    Ok(state(connection).await.map(drop))
 }
 
 /// Fails if programs of this version cannot use tables that have a later version.
