@@ -104,7 +104,7 @@ class Postgres:
         lock, and tries again for a minute."""
         for _ in range(30):
             connection = self._connect(**self.login, database=self.name)
-            connection.run("SET lock_timeout = '1500ms'")
+            connection.run("SET lock_timeout = '1s'")
             try:
                 connection.run(statement)
                 return

@@ -10,7 +10,7 @@ use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use warp::http::HeaderMap;
-use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use warp::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use warp::{Filter, Rejection};
 use zeroize::Zeroizing;
 
@@ -22,9 +22,6 @@ pub const LIMIT: usize = 1024 * 1024;
 /// Maximum size of a request body with many secrets, in bytes. It is enough for 100 values of 64
 /// KiB with escaped characters.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
-
-/// Maximum size of the memory that is allocated before the body arrives, in bytes.
-const MAX_CAPACITY: usize = 64 * 1024;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -128,10 +125,7 @@ impl Body {
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
-        let announced = self.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        let announced = announced.and_then(|length| length.parse().ok()).unwrap_or_default();
-        // A client may announce a large body and send nothing.
-        let mut bytes = WipedBuffer::with_capacity(MAX_CAPACITY.min(announced));
+        let mut bytes = WipedBuffer::default();
         let deadline = Instant::now() + BODY_TIMEOUT;
         loop {
             let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;

@@ -82,14 +82,15 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "10s"),
 ];
 
-/// Setting of the session that migrates the tables, besides [`SESSION_SETTINGS`]: a migration takes
+/// Settings of the session that migrates the tables, besides [`SESSION_SETTINGS`]. A migration takes
 /// long if the tables are large. But it waits only briefly for the lock of a table, because requests
-/// to other nodes that use the table wait behind it.
-const MIGRATION_TIMEOUT: &str = "SELECT set_config('statement_timeout', '0', FALSE)";
+/// to other nodes wait behind it: less than these wait.
+const MIGRATION_SETTINGS: &str = "SELECT set_config('lock_timeout', '1s', FALSE),
+    set_config('statement_timeout', '0', FALSE)";
 
 /// Maximum number of times that a migration is tried if another session holds a lock, such as a node
 /// that migrates or a backup. All tries wait about a minute.
-const MAX_MIGRATION_TRIES: u32 = 18;
+const MAX_MIGRATION_TRIES: u32 = 20;
 
 /// Time between two tries of a migration, in which requests to other nodes continue.
 const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -226,7 +227,7 @@ async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
     loop {
         tries += 1;
         let mut connection = server.connect().await.map_err(opening)?;
-        for settings in [session_setup(server), MIGRATION_TIMEOUT.to_owned()] {
+        for settings in [session_setup(server), MIGRATION_SETTINGS.to_owned()] {
             let setup = sqlx::raw_sql(AssertSqlSafe(settings)).execute(&mut connection).await;
             setup.map_err(opening)?;
         }
