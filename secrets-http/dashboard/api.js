@@ -124,11 +124,12 @@ export const api = {
     (await send("POST", `/projects/${segment(project)}/changes`, { body: { changes, dry_run: isDryRun } })).body,
 
   /**
-   * Lists the versions of a secret without values, newest first.
+   * Lists the previous versions of a secret without values, newest first.
    * @param {string} project @param {string} environment @param {string} key
+   * @param {{ limit: number, before?: number }} page number of versions, and the version before which they were made
    */
-  history: async (project, environment, key) =>
-    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false`)).body.history,
+  history: async (project, environment, key, { limit, before }) =>
+    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false&limit=${limit}${before ? `&before=${before}` : ""}`)).body.history,
 
   /**
    * Reads an earlier version of a secret with its value. The audit log records it.

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { cell, launch, open, openGrid, withoutEvents } from "./browser.mjs";
+import { cell, goTo, launch, open, openGrid, withoutEvents } from "./browser.mjs";
 import { caller, change, createChain, createLarge, createMarks } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -225,6 +225,38 @@ test("a change of someone else appears when the window is seen again", async () 
   await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
   await page.locator("[aria-label='REDIS_URL, staging, own value, v2']").waitFor();
   await page.getByText("1 secret changed in staging").waitFor();
+});
+
+test("staged changes stay in their columns when an environment is deleted, and its changes are discarded", async () => {
+  const { slug: columns } = await call("POST", "/projects", { name: "Columns" });
+  for (const name of ["one", "two"]) await call("POST", `/projects/${columns}/environments`, { name });
+  await change(call, columns, [{ environment: "development", key: "API_KEY", action: "set", value: "kvc_1" }]);
+  const { page } = await opened();
+  await openGrid(page, server.url, columns);
+  for (const environment of ["one", "two"]) {
+    await goTo(page, "API_KEY", environment);
+    await page.locator("#grid").press("Shift+G");
+  }
+  const staged = () => page.locator("#grid .staged").evaluateAll((cells) => cells.map((cell) => `${cell.getAttribute("aria-colindex")} ${cell.getAttribute("aria-label")}`));
+  await page.locator("#grid .staged").nth(1).waitFor();
+  assert.deepEqual(await staged(), ["5 API_KEY, one, missing, Not saved: new secret", "6 API_KEY, two, missing, Not saved: new secret"]);
+  await call("DELETE", `/projects/${columns}/environments/one`);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.waitForFunction(() => document.querySelectorAll("#grid .heads .name").length === 4);
+  assert.deepEqual(await staged(), ["5 API_KEY, two, missing, Not saved: new secret"]);
+  assert.equal(await page.locator("#grid .cell.active").count(), 1);
+  assert.equal(await page.getByRole("button", { name: "Reveal all values: two" }).count(), 0);
+
+  await page.locator("#grid").press("Control+s");
+  const dialog = page.getByRole("dialog", { name: "Review and save" });
+  await dialog.getByText("1 change cannot be saved, because the environment was deleted.").waitFor();
+  assert.equal(await dialog.getByRole("button", { name: "Save 2 changes" }).getAttribute("aria-disabled"), "true");
+  await dialog.getByRole("button", { name: "Discard this change" }).click();
+  await dialog.getByRole("button", { name: "Save 1 change" }).click();
+  await page.getByText("Saved 1 change.").waitFor();
+  // The header counts the new value, and offers to reveal it.
+  await page.locator("#grid .head", { hasText: "two" }).getByText("1 value").waitFor();
+  await page.getByRole("button", { name: "Reveal all values: two" }).waitFor();
 });
 
 test("1,000 keys of six environments are windowed", async (context) => {

@@ -188,6 +188,27 @@ test("a rotation is created, shows its attempts, is rotated, paused and resumed,
   await alice("DELETE", permission);
 });
 
+test("the secret of a webhook stays visible if the history cannot be loaded again", async () => {
+  await alice("POST", `/projects/${place.slug}/environments/staging/rotations`, {
+    name: "hooked", integration_type: "postgresql", connection_method: "direct", rotation_interval_days: 30,
+    connection: { host: "database.invalid", database: "d", admin_username: "u", admin_password: "kvc_p" },
+  });
+  const { page } = await opened(projectPath("rotations"), "Rotations");
+  let isFailing = false;
+  await page.route("**/rotations/hooked/history", (route) => (isFailing ? route.fulfill({ status: 429, json: {} }) : route.fallback()));
+  const entry = page.locator(".entry").filter({ hasText: "hooked" });
+  await entry.getByText("History and webhooks").click();
+  await entry.getByRole("button", { name: "Add webhook" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("URL").fill("https://hooks.example.com/once");
+  isFailing = true;
+  await dialog.getByRole("button", { name: "Add webhook" }).click();
+  await entry.locator("summary + .failure").waitFor();
+  assert.match(await dialog.getByLabel("Signing secret").inputValue(), /^whsec_/);
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  await dialog.waitFor({ state: "detached" });
+});
+
 test("usage is shown as the service reports it", async () => {
   const { page } = await opened(teamPath("usage"), "Usage", "bob");
   const { usage } = await alice("GET", `/teams/${place.team}/usage`);

@@ -129,6 +129,37 @@ test("a token is created, shown once, rotated and revoked", async () => {
   await assert.rejects(caller(server.url, next)("GET", "/users/me"), /401/);
 });
 
+test("the value of a token stays visible if the list cannot be loaded again", async () => {
+  const { page } = await opened("tokens");
+  let isFailing = true;
+  await page.route(
+    ({ pathname }) => pathname.endsWith("/api/v1/tokens"),
+    (route) => (isFailing && route.request().method() === "GET" ? route.fulfill({ status: 429, json: {} }) : route.fallback()),
+  );
+  await page.getByRole("button", { name: "New token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("once");
+  await dialog.getByRole("button", { name: "New token" }).click();
+  await page.locator(".failure").getByText("This page still shows the state before.").waitFor();
+  const value = await dialog.getByLabel("Token", { exact: true }).inputValue();
+  const [{ token_prefix }] = await tokens();
+  assert.ok(value.startsWith(token_prefix));
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".failure").getByText("Too many requests.").waitFor();
+  isFailing = false;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Rotate: once" }).waitFor();
+  assert.equal(await page.locator(".failure").count(), 0);
+
+  isFailing = true;
+  await page.getByRole("button", { name: "Rotate: once" }).click();
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  await page.locator(".failure").waitFor();
+  assert.notEqual(await dialog.getByLabel("Token", { exact: true }).inputValue(), value);
+  for (const { id } of await tokens()) await alice("DELETE", `/tokens/${id}`);
+});
+
 test("a token that expires within 14 days is marked", async () => {
   const base = { project_ids: [place.project], team_id: place.team };
   await alice("POST", "/tokens", { ...base, name: "soon", expires_in_days: 13 });
@@ -221,6 +252,36 @@ test("the audit log has pages, and is downloaded whole", async () => {
     assert.equal(lines.length, format === "CSV" ? all + 1 : all, format);
     assert.equal(download.suggestedFilename(), `audit.${format.toLowerCase()}`);
   }
+});
+
+test("pages of the audit log without entries are skipped, or lead to older entries", async () => {
+  const { page } = await opened("audit");
+  const path = `/teams/${place.team}/audit`;
+  let empty = 0;
+  // A page may have no entries if nothing matches in the part of the log that the service has read.
+  await page.route(
+    ({ pathname }) => pathname.endsWith(`/api/v1${path}`),
+    async (route) => {
+      if (empty-- > 0) return route.fulfill({ json: { logs: [], next_cursor: "older", limit: 100 } });
+      const { searchParams } = new URL(route.request().url());
+      searchParams.delete("cursor");
+      return route.fulfill({ json: await alice("GET", `${path}?${searchParams}`) });
+    },
+  );
+  const records = page.locator(".record");
+  const others = (action) => page.locator(".record", { hasText: action }).first();
+  await others("secret.").waitFor();
+  empty = 2;
+  await page.getByLabel("Action").selectOption("project.*");
+  await others("secret.").waitFor({ state: "detached" });
+  assert.ok((await records.count()) > 0);
+  empty = 20;
+  await page.getByLabel("Action").selectOption("secret.*");
+  await page.getByText("Older entries may match.").waitFor();
+  assert.equal(await page.getByText("No entries match").count(), 0);
+  await page.getByRole("button", { name: "Show older entries" }).click();
+  await others("secret.").waitFor();
+  assert.equal(await page.getByText("Older entries may match.").count(), 0);
 });
 
 const environments = async () => (await alice("GET", `/projects/${place.slug}`)).environments;

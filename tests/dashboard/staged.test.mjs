@@ -1,11 +1,14 @@
 // Staged changes, without a browser: steps, undo, plan, and conflicts.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/cells.js";
-import { NOTHING_STAGED, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
+import { NOTHING_STAGED, afterSave, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
+import { root } from "./server.mjs";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
 const simple = (action, environment, key, base = 1) => ({ environment, key, action, base });
@@ -76,6 +79,29 @@ test("another edit of a conflicting cell does not hide the conflict", () => {
   assert.equal(conflictsOf(staged.changes, comparison).get("q/A"), 1);
 });
 
+test("a change in a deleted environment is no conflict", () => {
+  const staged = stage(NOTHING_STAGED, [set("deleted", "A", "kvc_1", 3), set("deleted", "NEW", "kvc_1", 0)]);
+  assert.equal(conflictsOf(staged.changes, comparison).size, 0);
+});
+
+test("after a save, the changes that were staged meanwhile are kept, based on the saved versions", () => {
+  const sent = stage(NOTHING_STAGED, [set("p", "A", "kvc_1", 3), set("p", "B", "kvc_1", 0), simple("delete", "p", "C", 1), set("v", "C", "kvc_1", 2)]);
+  const versions = new Map([["p/A", 4], ["p/B", 1], ["p/C", 0], ["v/C", 3]]);
+  const left = afterSave(stage(sent, [set("p", "A", "kvc_2", 3), set("q", "A", "kvc_2", 1)]), sent.changes, versions);
+  assert.deepEqual(planOf(left.changes), [
+    { environment: "p", key: "A", action: "set", value: "kvc_2", expected_version: 4 },
+    { environment: "q", key: "A", action: "set", value: "kvc_2", expected_version: 1 },
+  ]);
+  assert.deepEqual([left.past, left.future], [[], []]);
+  assert.deepEqual(afterSave(sent, sent.changes, versions), NOTHING_STAGED);
+  // A deleted secret cannot be described.
+  assert.equal(afterSave(stage(sent, [{ ...simple("describe", "p", "C"), description: "one" }]), sent.changes, versions).changes.size, 0);
+  // A step that was undone meanwhile is staged again.
+  const second = stage(sent, [set("p", "A", "kvc_2", 3)]);
+  const [again] = planOf(afterSave(undo(second), second.changes, versions).changes);
+  assert.deepEqual([again.value, again.expected_version], ["kvc_1", 4]);
+});
+
 test("a new key has a row in its place of the order", () => {
   const { changes } = stage(NOTHING_STAGED, [set("p", "B", "kvc_1", 0), set("p", "A", "kvc_1", 3)]);
   assert.deepEqual(withNewKeys(comparison, changes).keys.map(({ key }) => key), ["A", "B", "C"]);
@@ -111,10 +137,18 @@ test("a pasted line is understood with certainty, or an error by its number", ()
 });
 
 test("a value is copied as a line that is understood, or not at all", () => {
-  for (const value of ["", "kvc_1", "kvc one", "a # b", "it's", 'a "b"', "$HOME `x` \\ \"", "postgres://u:p@h/d?x=1&y=2", "kvc_\u00e4", "two\nlines\n"]) {
+  for (const value of ["", "kvc_1", "kvc one", "a # b", "it's", 'a "b"', "$HOME `x` \\ \"", "C:\\dir $", "postgres://u:p@h/d?x=1&y=2", "kvc_\u00e4", "two\nlines\n"]) {
     assert.deepEqual(parsed(lineOf("A", value)), { values: new Map([["A", value]]), errors: [] }, value);
   }
-  for (const value of ["two\r\nlines", "it's\u2028 $5", "both ' and \"", "\0"]) assert.equal(lineOf("A", value), null, value);
+  const refused = ["two\r\nlines", "it's\u2028 $5", "both ' and \"", "\0", "a ${HOME}", "it's ${HOME}", "two \\\\", "\\\\host\\share", "end\\", "line\\\nline"];
+  for (const value of refused) assert.equal(lineOf("A", value), null, value);
+});
+
+test("a key that no shell variable can have is not copied as a line", () => {
+  const [, list] = readFileSync(join(root, "secrets-core/src/formats/mod.rs"), "utf8").match(/SHELL_VARIABLES: [^=]*= \[([^\]]*)\]/);
+  const names = list.match(/\w+/g);
+  assert.ok(names.length > 20);
+  for (const key of [...names, "a.b", "a-b"]) assert.equal(lineOf(key, "kvc_1"), null, key);
 });
 
 test("a selection is the rectangle between two cells, and all environments from the column of the keys", () => {

@@ -7,8 +7,8 @@ use std::time::Instant;
 use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::{Person, paths};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpSocket;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::program::{Program, Running, folder, jwt};
@@ -72,6 +72,38 @@ async fn unread_exports_do_not_delay_other_accounts() {
 
     drop(unread);
     until("the memory is released", async || alice.get(&export).await.status == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_are_announced_and_not_sent_do_not_delay_other_accounts() {
+    let file = folder("announced_bodies").join("secrets.db");
+    let program =
+        Program::serve("announced_bodies", &file).with("SECRETS_MEMORY_BUDGET", "16").start();
+    let (bob, project, _) = tenant(&program, "bob").await;
+    let bulk = format!("{}/bulk", paths::secrets(&project, "production"));
+
+    // Together, the accounts announce twice the budget.
+    let mut slow = Vec::new();
+    for number in 0..8 {
+        let name = format!("slow-{number}");
+        let (_, project, _) = tenant(&program, &name).await;
+        let mut socket = TcpStream::connect(program.address).await.unwrap();
+        let request = format!(
+            "POST {}/bulk HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: 4194304\r\nExpect: 100-continue\r\n\r\n",
+            paths::secrets(&project, "production"),
+            jwt(&name)
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        // The service waits for the body.
+        let mut line = [0; 25];
+        socket.read_exact(&mut line).await.unwrap();
+        assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
+        socket.write_all(b"{").await.unwrap();
+        slow.push(socket);
+    }
+
+    bob.post(&bulk, &import("KEY", 10_000)).await.is(200);
 }
 
 /// Sends imports with twenty tokens of one account, and asserts that another account can read a

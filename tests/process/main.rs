@@ -26,5 +26,6 @@ mod standby;
 mod standby_pair;
 mod start;
 mod stop;
+mod traces;
 mod upgrade;
 mod webhooks;

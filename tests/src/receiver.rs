@@ -61,8 +61,10 @@ pub struct Taken {
     pub line: String,
     /// Headers of the request.
     pub headers: HeaderMap,
-    /// Body of the request.
+    /// Body of the request, if it is UTF-8 text; otherwise empty.
     pub body: String,
+    /// Bytes of the body.
+    pub bytes: Bytes,
 }
 
 impl Build {
@@ -195,10 +197,10 @@ async fn take(seen: &Seen, request: Request<Incoming>) -> Response<Full<Bytes>> 
     let at_once = seen.at_once.fetch_add(1, Ordering::SeqCst) + 1;
     seen.most_at_once.fetch_max(at_once, Ordering::SeqCst);
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
+    let bytes = body.collect().await.unwrap().to_bytes();
     let line = format!("{} {}", parts.method, parts.uri);
-    let body = String::from_utf8(body.to_vec()).unwrap();
-    seen.taken.lock().unwrap().push(Taken { line, headers: parts.headers, body });
+    let body = String::from_utf8(bytes.to_vec()).unwrap_or_default();
+    seen.taken.lock().unwrap().push(Taken { line, headers: parts.headers, body, bytes });
     let said = seen.answer.lock().unwrap().clone();
     tokio::time::sleep(said.pause).await;
     seen.at_once.fetch_sub(1, Ordering::SeqCst);

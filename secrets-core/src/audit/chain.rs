@@ -250,7 +250,7 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut verified = VerifiedAudit::default();
     for head in reads.audit_heads().await? {
         verified.chains += 1;
-        match verify_chain(engine, &head).await? {
+        match verify_chain(engine, head).await? {
             Ok(entries) => verified.entries += entries,
             Err(position) => {
                 verified.broken.push(BrokenChain { team: head.team, position });
@@ -263,7 +263,23 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
 
 /// Verifies one audit chain. The inner result is the number of its entries or, if the chain is not
 /// valid, the first invalid position.
-async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
+async fn verify_chain(engine: &Engine, mut head: AuditHead) -> StoreResult<Result<u64, u64>> {
+    loop {
+        let verified = verify_entries(engine, &head).await?;
+        if verified.is_ok() {
+            return Ok(verified);
+        }
+        // The first entries may have been pruned since the head was read.
+        let current = engine.store().read().await?.audit_head(head.team).await?;
+        match current.filter(|current| current.base > head.base) {
+            Some(current) => head = current,
+            None => return Ok(verified),
+        }
+    }
+}
+
+/// Verifies the entries of an audit chain after this start, like [`verify_chain`].
+async fn verify_entries(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
     let (mut position, mut hash) = (head.base, head.base_hash);
     if !is_same(&head.mac, &head_mac(engine.keyring(), head)) {
         return Ok(Err(head.base));
@@ -286,7 +302,7 @@ async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u
             break;
         }
     }
-    // Entries may have been added since the head was read, but never removed.
+    // Entries may have been added since the head was read.
     let is_whole = position >= head.position;
     Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
 }

@@ -44,6 +44,8 @@ use std::mem;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use tracing::field::Empty;
+use tracing::{Instrument as _, info_span};
 
 use self::admission::Admission;
 use self::audit_queue::AuditQueue;
@@ -85,9 +87,13 @@ impl Engine {
     /// the audit log. A failed operation changes nothing. Fails as unavailable if the time limit
     /// passes before the commit.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
-        let result = self.run_recorded(caller, operation).await;
+        let span = info_span!("operation", otel.name = O::NAME, otel.status_code = Empty);
+        let result = self.run_recorded(caller, operation).instrument(span.clone()).await;
         if let Err(error) = &result {
             self.counters.count_failure(error);
+            if matches!(error, Error::Internal(_) | Error::Unavailable(_)) {
+                span.record("otel.status_code", "ERROR");
+            }
         }
         result
     }
@@ -195,7 +201,8 @@ impl Engine {
     /// Stores an audit entry with the next batch of entries. Fails if the batch cannot be
     /// committed.
     pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
-        let stored = self.audit.record(self.store(), &self.counters, entry).await;
+        let stored = self.audit.record(self.store(), &self.counters, entry);
+        let stored = stored.instrument(info_span!("record audit entry")).await;
         stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
     }
 

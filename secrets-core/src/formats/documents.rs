@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde::ser::{SerializeMap as _, Serializer as _};
 use zeroize::Zeroizing;
 
@@ -85,8 +87,18 @@ fn push_escaped(text: &mut String, c: char) {
 
 /// Parses the secrets of a JSON object `{KEY: value}`, in the order of the object.
 pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
-    let entries: Entries = serde_json::from_str(text).map_err(|_| BadDocument::NoObject)?;
-    entries.into_secrets()
+    json_at_most(text, usize::MAX)
+}
+
+/// Parses the first secrets of a JSON object, at most `max`. The rest must be valid JSON.
+pub(super) fn json_at_most(
+    text: &str,
+    max: usize,
+) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
+    let mut document = serde_json::Deserializer::from_str(text);
+    let entries = Object { max, room: usize::MAX }.deserialize(&mut document);
+    let entries = entries.and_then(|entries| document.end().map(|()| entries));
+    entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
 }
 
 /// Maximum size of a YAML document in bytes.
@@ -99,16 +111,38 @@ const MAX_YAML_BRACKETS: usize = 256;
 /// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in the order of the mapping. As YAML 1.2
 /// requires, the plain word `no` is a string and `1e3` is a number.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
+    yaml_at_most(text, usize::MAX)
+}
+
+/// Parses the first secrets of a YAML mapping, at most `max`. The rest must be valid YAML.
+pub(super) fn yaml_at_most(
+    text: &str,
+    max: usize,
+) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if text.len() > MAX_YAML_BYTES || brackets > MAX_YAML_BRACKETS {
         return Err(BadDocument::TooMuch);
     }
-    let entries: Entries = yaml_serde::from_str(text).map_err(|_| BadDocument::NoObject)?;
-    entries.into_secrets()
+    let object = Object { max, room: MAX_YAML_BYTES };
+    let entries = object.deserialize(yaml_serde::Deserializer::from_str(text));
+    entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
 }
 
 /// Key and value pairs of an object, including pairs with the same key.
-struct Entries(Vec<(String, Entry)>);
+struct Entries {
+    entries: Vec<(String, Entry)>,
+    /// True if the keys and values are longer than permitted.
+    is_too_much: bool,
+}
+
+/// Deserializer of the first entries of an object.
+struct Object {
+    /// Maximum number of entries.
+    max: usize,
+    /// Maximum size of all keys and values in bytes. Aliases can repeat a long text of a YAML
+    /// document many times.
+    room: usize,
+}
 
 /// Value of a key in an object: a string, or any other JSON or YAML value.
 enum Entry {
@@ -118,7 +152,10 @@ enum Entry {
 
 impl Entries {
     fn into_secrets(self) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
-        (0..).zip(self.0).map(|(index, (key, entry))| secret(index, &key, entry)).collect()
+        if self.is_too_much {
+            return Err(BadDocument::TooMuch);
+        }
+        (0..).zip(self.entries).map(|(index, (key, entry))| secret(index, &key, entry)).collect()
     }
 }
 
@@ -135,27 +172,48 @@ fn secret(index: usize, key: &str, entry: Entry) -> Result<(SecretKey, Plaintext
     }
 }
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
+impl Entry {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Other => 0,
+        }
+    }
+}
 
-        impl<'de> Visitor<'de> for Object {
-            type Value = Entries;
+impl<'de> DeserializeSeed<'de> for Object {
+    type Value = Entries;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entries, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
+impl<'de> Visitor<'de> for Object {
+    type Value = Entries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Entries, A::Error> {
+        let (mut entries, mut is_too_much) = (Vec::new(), false);
+        while entries.len() < self.max {
+            let Some((key, entry)) = map.next_entry::<String, Entry>()? else { break };
+            let size = key.len() + entry.len();
+            is_too_much = self.room < size;
+            self.room = self.room.saturating_sub(size);
+            let is_error = matches!(entry, Entry::Other) || is_too_much;
+            entries.push((key, entry));
+            // The first error is reported. Reading further lists could take long, because aliases
+            // can repeat them.
+            if is_error {
+                break;
             }
         }
-
-        deserializer.deserialize_map(Object)
+        // Does not follow aliases.
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Entries { entries, is_too_much })
     }
 }
 

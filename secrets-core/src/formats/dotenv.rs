@@ -34,10 +34,20 @@ pub enum Reason {
 
 /// Parses the secrets of a `.env` file, in the order of the file.
 pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
+    parse_at_most(text, usize::MAX)
+}
+
+/// Parses the first secrets of a `.env` file, at most `max`. The rest is not read.
+pub(super) fn parse_at_most(
+    text: &str,
+    max: usize,
+) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser { text, line: 1 };
     let mut secrets = Vec::new();
-    while let Some(secret) = parser.next_secret()? {
+    while secrets.len() < max
+        && let Some(secret) = parser.next_secret()?
+    {
         secrets.push(secret);
     }
     Ok(secrets)

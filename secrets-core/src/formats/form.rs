@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use zeroize::Zeroizing;
 
-use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_yaml};
+use super::{BadDocument, Format, ObjectName, Unfit, documents, dotenv};
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
@@ -24,12 +24,26 @@ impl Form {
     /// Parses the secrets in `text`, and returns them in the order of the text. Errors name
     /// `field`, the field of the request that contained the text.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
+        self.read_at_most(text, field, usize::MAX)
+    }
+
+    /// Parses the first secrets in `text`, at most `max`, like [`read`](Self::read). The memory for
+    /// the secrets is thus bounded, however many the text contains.
+    pub fn read_at_most(
+        self,
+        text: &str,
+        field: &'static str,
+        max: usize,
+    ) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
-            Self::Dotenv => {
-                dotenv::parse(text).map_err(|bad| Error::invalid(field, bad.to_string()))
+            Self::Dotenv => dotenv::parse_at_most(text, max)
+                .map_err(|bad| Error::invalid(field, bad.to_string())),
+            Self::Json => {
+                documents::json_at_most(text, max).map_err(|bad| document_error(bad, field))
             }
-            Self::Json => parse_json(text).map_err(|bad| document_error(bad, field)),
-            Self::Yaml => parse_yaml(text).map_err(|bad| document_error(bad, field)),
+            Self::Yaml => {
+                documents::yaml_at_most(text, max).map_err(|bad| document_error(bad, field))
+            }
         }
     }
 }

@@ -314,3 +314,43 @@ fn a_yaml_bomb_does_not_go_off() {
     assert_eq!(parse_yaml(&format!("A: {}", "[".repeat(100_000))), Err(BadDocument::TooMuch));
     assert!(parse_json(&format!("{{\"A\":{}", "[".repeat(100_000))).is_err());
 }
+
+#[test]
+fn aliases_of_long_texts_and_lists_are_not_followed_without_end() {
+    let text = format!("a: &a {}\n", "x".repeat(500_000));
+    let list = format!("a: &a [{}1]\n", "1,".repeat(250_000));
+    let aliases = |key| (0..60_000).fold(String::new(), |text, _| text + key + ": *a\n");
+
+    for (document, expected) in [
+        (text.clone() + &aliases("b"), BadDocument::TooMuch),
+        (text + &aliases("*a "), BadDocument::TooMuch),
+    ] {
+        assert_eq!(parse_yaml(&document), Err(expected));
+    }
+    let refused = parse_yaml(&(list + &aliases("b"))).unwrap_err();
+    assert!(matches!(refused, BadDocument::Entry { index: 0, is_key: false, .. }));
+    let twice = parse_yaml("a: &a text\nb: *a\n").unwrap();
+    assert_eq!(
+        given(&twice),
+        [("a".to_owned(), "text".to_owned()), ("b".to_owned(), "text".to_owned())]
+    );
+}
+
+#[test]
+fn only_the_first_secrets_of_a_text_are_kept() {
+    let cases = [
+        (Form::Dotenv, "A=1\nB=2\nC=3\n", "A=1\nB=2\nno assignment\n"),
+        (Form::Json, r#"{"A":"1","B":"2","C":3}"#, r#"{"A":"1","B":"2","C":}"#),
+        (Form::Yaml, "A: '1'\nB: '2'\nC: 3\n", "A: '1'\nB: '2'\nC: '3\n"),
+    ];
+    for (form, text, invalid_rest) in cases {
+        let first = form.read_at_most(text, "text", 2).unwrap();
+        assert_eq!(
+            given(&first),
+            [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "2".to_owned())]
+        );
+        // The rest of a file is not read; the rest of a document must be valid.
+        let is_read = form.read_at_most(invalid_rest, "text", 2).is_ok();
+        assert_eq!(is_read, form == Form::Dotenv, "{form:?}");
+    }
+}

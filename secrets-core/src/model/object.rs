@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Wrapper for a value of type `T` that deserializes from a JSON object only.
 #[derive(Debug)]
@@ -34,6 +34,34 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(objects.into_iter().map(|Object(read)| read).collect())
 }
 
+/// Deserializes a list like [`list`], but at most `MAX` + 1 elements of it, so that the memory for a
+/// list that is too long is bounded. The caller refuses a list with more than `MAX` elements.
+pub(crate) fn bounded_list<'de, const MAX: usize, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_seq(Elements::<MAX, T>(PhantomData))
+}
+
+struct Elements<const MAX: usize, T>(PhantomData<T>);
+
+impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for Elements<MAX, T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut elements = Vec::new();
+        while elements.len() <= MAX {
+            let Some(Object(element)) = list.next_element()? else { return Ok(elements) };
+            elements.push(element);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(elements)
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Fields(PhantomData)).map(Self)
@@ -57,6 +85,32 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bounded_list_has_at_most_one_element_too_many() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Point {
+            x: i32,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        struct Points {
+            #[serde(deserialize_with = "bounded_list::<2, _, _>")]
+            list: Vec<Point>,
+        }
+        let read = |list: &str| serde_json::from_str::<Points>(&format!(r#"{{"list":{list}}}"#));
+
+        for (list, length) in [
+            ("[]", 0),
+            (r#"[{"x":1},{"x":2}]"#, 2),
+            (r#"[{"x":1},{"x":2},{"x":3}]"#, 3),
+            (r#"[{"x":1},{"x":2},{"x":3},{"x":4},5]"#, 3),
+        ] {
+            assert_eq!(read(list).unwrap().list.len(), length);
+        }
+        for list in ["null", "[[1]]", "[1]", r#"[{"x":1},{"x":2},{"x":3},]"#] {
+            assert!(read(list).is_err());
+        }
+    }
 
     #[test]
     fn a_struct_is_read_from_an_object_only() {

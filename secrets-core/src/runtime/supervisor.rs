@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
+use tracing::{Instrument as _, Span, info_span};
 
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
@@ -167,12 +168,22 @@ impl Supervised {
         *lock(&self.heartbeat) = Instant::now();
         for job in found.map_err(|error| error_chain(&error))? {
             let deadline = self.schedule.timeout;
-            jobs.spawn(async move {
+            let job = async move {
                 let done = timeout(deadline, job).await.map_err(|_| "timed out".to_owned())?;
                 done.map_err(|error| error_chain(&error))
-            });
+            };
+            jobs.spawn(job.instrument(self.span()));
         }
         Ok(())
+    }
+
+    /// Returns the span of a job. Jobs of a worker that has one job in every round have none: most
+    /// of them find nothing to do.
+    fn span(&self) -> Span {
+        match self.schedule.max_jobs {
+            1 => Span::none(),
+            _ => info_span!("job", otel.name = self.worker.name()),
+        }
     }
 
     fn report(&self, error: &str) {

@@ -166,6 +166,10 @@ impl Readable {
     fn tag(&self, cx: &Context<'_, Read>) -> Tag {
         let mut form = format!("compared {} {}", self.role().as_str(), self.environment.position);
         let Some(view) = &self.view else {
+            // A new parent does not change the revision of the environment.
+            if let Some(parent) = self.environment.inherits_from {
+                form = format!("{form} below {parent}");
+            }
             return chain_etag(cx.keyring(), &form, [&self.environment]);
         };
         for environment in &view.restricted {

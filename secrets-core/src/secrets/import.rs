@@ -17,9 +17,6 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentPath, Error, FieldError, Permission, Result, SecretKey};
 use crate::store::SecretRecord;
 
-/// Maximum number of secrets in one import.
-const LIMIT: usize = 100;
-
 /// Secrets to import, and options of the import.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedImport")]
@@ -30,6 +27,11 @@ pub struct Import {
     pub overwrite: bool,
     /// True for a dry run: nothing is imported, and only the effect on each secret is returned.
     pub dry_run: bool,
+}
+
+impl Import {
+    /// Maximum number of secrets in one import.
+    pub const MAX_SECRETS: usize = 100;
 }
 
 /// A secret to import.
@@ -175,11 +177,9 @@ fn check(secrets: &[ImportedSecret]) -> Result<()> {
     if secrets.is_empty() {
         return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));
     }
-    if secrets.len() > LIMIT {
-        let rule = format!(
-            "must be 1 to {LIMIT} secrets, and there are {}: import them in pieces of {LIMIT}",
-            secrets.len()
-        );
+    let max = Import::MAX_SECRETS;
+    if secrets.len() > max {
+        let rule = format!("must be 1 to {max} secrets: import more in pieces of {max}");
         return Err(Error::invalid("secrets", rule));
     }
     let mut seen = BTreeSet::new();

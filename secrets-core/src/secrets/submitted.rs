@@ -14,7 +14,7 @@ pub(super) const MAX_ERRORS: usize = 100;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedImport {
     /// Secrets to import: 1 to 100, each secret key at most once.
-    #[serde(deserialize_with = "object::list")]
+    #[serde(deserialize_with = "object::bounded_list::<{ Import::MAX_SECRETS }, _, _>")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
     /// `true` replaces the values of existing secrets. By default, existing secrets are left

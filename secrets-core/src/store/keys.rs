@@ -118,7 +118,8 @@ pub trait KeyWrites: Send {
     async fn finish_project_key_request(&mut self, at: Time) -> StoreResult<()>;
 
     /// Inserts the next version of a project's key, and marks the earlier versions as replaced.
-    /// Fails with `Duplicate` if the version already exists.
+    /// Fails with `Duplicate` if the version already exists, or if the keys of the project were
+    /// purged.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
     /// Locks the row of a replaced project key. Fails with `Stale` if the key was purged with its

@@ -102,7 +102,7 @@ function stageSelected(grid, action) {
 export function lastText(grid) {
   const change = [...grid.staged.value.changes.values()].at(-1);
   const name = grid.environments.value.find(({ id }) => id === change?.environment)?.name;
-  return change ? `${change.key}, ${name}: ${changeText(grid, change)}. ` : "";
+  return change ? `${[change.key, name].filter(Boolean).join(", ")}: ${changeText(grid, change)}. ` : "";
 }
 
 /** Describes a staged change in words. @param {GridState} grid @param {Change} change */

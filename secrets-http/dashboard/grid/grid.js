@@ -1,6 +1,6 @@
 // The grid of keys and environments, with its column headers. Tab focuses the grid; arrow keys move the active cell.
 
-import { useComputed, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { hasLetterKeys } from "../parts/browser.js";
@@ -23,7 +23,7 @@ function EnvironmentHead({ grid, place }) {
   const { keys, environments } = grid.comparison.value;
   const environment = environments[place];
   const parent = environments.find(({ id }) => id === environment.inherits_from);
-  const values = useComputed(() => keys.filter((row) => hasValue(row.cells[place])).length).value;
+  const values = keys.filter((row) => hasValue(row.cells[place])).length;
   const isClosed = environment.role === "none";
   const missing = environment.missing ?? 0;
   return html`<div
@@ -54,13 +54,14 @@ function EnvironmentHead({ grid, place }) {
 /** Column headers. @param {{ grid: import("./state.js").GridState }} properties */
 export function Head({ grid }) {
   const [all, shown] = [grid.merged.value.keys.length, grid.rows.value.length];
+  const environments = grid.environments.value;
   return html`<div role="rowgroup" class="heads">
     <div role="row" class="row" aria-rowindex="1">
       <div role="columnheader" class="head key" aria-colindex="1">
         <span class="title">${words.grid.key}</span>
         <span class="note">${shown === all ? words.grid.keys(all) : words.grid.some(shown, all)}</span>
       </div>
-      ${grid.columns.value.map((place) => html`<${EnvironmentHead} key=${place} grid=${grid} place=${place} />`)}
+      ${grid.columns.value.map((place) => html`<${EnvironmentHead} key=${environments[place].id} grid=${grid} place=${place} />`)}
     </div>
   </div>`;
 }

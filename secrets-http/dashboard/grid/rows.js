@@ -135,11 +135,13 @@ export const rowHeight = () => (isNarrow.value ? 60 : 36);
 /** @param {{ grid: any, row: any, index: number, columns: number[] }} properties */
 function Row({ grid, row, index, columns }) {
   const style = { transform: `translateY(${index * rowHeight()}px)` };
+  const environments = grid.environments.value;
+  // A changed property does not compute a signal of a cell again, so another environment or column is another element.
   return html`<div role="row" class="row" aria-rowindex=${index + 2} data-row=${index} style=${style}>
     <${KeyCell} grid=${grid} row=${row} index=${index} about=${description(row)} />
     ${columns.map(
       (place, position) => html`<${Cell}
-        key=${place}
+        key=${`${environments[place].id} ${position}`}
         grid=${grid}
         row=${row}
         index=${index}

@@ -100,6 +100,19 @@ export function rebase(staged, id, version) {
 }
 
 /**
+ * Returns the changes that were staged while `sent` was saved, based on the saved versions. Forgets all steps, because
+ * they contain values, and undoing one would not revert saved changes.
+ * @param {Staged} staged @param {Changes} sent @param {ReadonlyMap<string, number>} versions by ID of the change
+ * @returns {Staged}
+ */
+export function afterSave(staged, sent, versions) {
+  const made = [...sent].filter(([id, change]) => staged.changes.get(id) === change);
+  let left = unstage(staged, made.map(([id]) => id));
+  for (const [id, version] of versions) if (sent.has(id)) left = rebase(left, id, version);
+  return { ...NOTHING_STAGED, changes: left.changes };
+}
+
+/**
  * Returns the changes in the form that `POST …/changes` takes.
  * @param {Changes} changes
  * @param {{ hasVersions?: boolean }} [options] without versions for a dry run, to check if all changes are made
@@ -111,7 +124,8 @@ export function planOf(changes, { hasVersions = true } = {}) {
 }
 
 /**
- * Returns the IDs of changes whose secret has another version now, with this version.
+ * Returns the IDs of changes whose secret has another version now, with this version. Leaves out changes in
+ * deleted environments.
  * @param {Changes} changes
  * @param {import("./cells.js").Comparison} comparison
  * @returns {Map<string, number>}
@@ -122,7 +136,9 @@ export function conflictsOf(changes, { environments, keys }) {
   const places = new Map(environments.map(({ id }, place) => [id, place]));
   const rows = new Map(keys.map((row) => [row.key, row]));
   for (const [id, { environment, key, base }] of changes) {
-    const version = ownVersion(rows.get(key)?.cells[places.get(environment) ?? -1]);
+    const place = places.get(environment);
+    if (place === undefined) continue;
+    const version = ownVersion(rows.get(key)?.cells[place]);
     if (version !== base) conflicts.set(id, version);
   }
   return conflicts;

@@ -5,12 +5,12 @@ import { useState } from "preact/hooks";
 import { person } from "../api.js";
 import { Bar, leave } from "../parts/bar.js";
 import { Icon, html } from "../parts/html.js";
-import { Failed, Skeleton, errorText, notify } from "../parts/messages.js";
+import { Skeleton, errorText, notify } from "../parts/messages.js";
 import { base, leaveFor } from "../routes.js";
 import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { FormDialog, Typed } from "./form.js";
-import { Age, Heading, saveFile, useLoaded } from "./parts.js";
+import { Age, Heading, LoadError, saveFile, useLoaded } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.account;
@@ -98,17 +98,18 @@ function Data({ email }) {
 }
 
 export function Content() {
-  const { data, error, begin, reload } = useLoaded(async () => {
+  const loaded = useLoaded(async () => {
     document.title = `${text.title} · ${shared.product}`;
     return requests.sessions();
   });
+  const { data, error, reload } = loaded;
   const { name, email } = person.value;
   return html`<${Bar} place=${text.title} />
     <main class="list section">
       <${Heading} title=${name || email} about=${name && name !== email ? email : undefined}>
         <button onClick=${leave}>${shared.account.signOut}</button>
       <//>
-      ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+      <${LoadError} ...${loaded} />
       ${!error && !data && html`<${Skeleton} rows=${4} />`}
       ${data && html`<${Sessions} sessions=${data} reload=${reload} /><${Data} email=${email} />`}
     </main>`;

@@ -27,6 +27,9 @@ function query(values) {
   return text && `?${text}`;
 }
 
+/** Maximum number of pages of the audit log that are loaded one after the other. */
+const MAX_AUDIT_PAGES = 20;
+
 export const requests = {
   sessions: async () => (await body("GET", "/auth/sessions")).sessions,
   /** Ends a session of the signed-in user. @param {string} id */
@@ -69,6 +72,19 @@ export const requests = {
 
   /** Loads a page of the audit log. @param {string} team @param {Record<string, string | undefined>} filter */
   audit: (team, filter) => body("GET", `/teams/${segment(team)}/audit${query(filter)}`),
+  /**
+   * Loads pages of the audit log, one after the other. A page may be empty although there are older entries.
+   * @param {string} team @param {Record<string, string | undefined>} filter @returns {AsyncGenerator<{ logs: any[], next_cursor?: string }>}
+   */
+  async *auditPages(team, filter) {
+    let { cursor } = filter;
+    for (let number = 1; number <= MAX_AUDIT_PAGES; number++) {
+      const page = await requests.audit(team, { ...filter, cursor });
+      yield page;
+      cursor = page.next_cursor;
+      if (!cursor) return;
+    }
+  },
   /**
    * Returns a page of the audit log as text.
    * @param {string} team @param {Record<string, string | undefined>} filter

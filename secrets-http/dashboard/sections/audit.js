@@ -171,22 +171,33 @@ async function download(team, query, format) {
 }
 
 /**
+ * Loads pages of the audit log until one has entries. Ends early if `isNeeded` returns false.
+ * @param {string} team @param {Record<string, string | undefined>} query @param {() => boolean} [isNeeded]
+ */
+async function nextPage(team, query, isNeeded = () => true) {
+  /** @type {First["page"]} */
+  let found = { logs: [] };
+  for await (found of requests.auditPages(team, query)) if (found.logs.length || !isNeeded()) break;
+  return found;
+}
+
+/**
  * Keeps the loaded entries of the audit log, and loads more pages or the entries for other filters.
  * @param {Place} place @param {First["page"]} page
  */
 function useLog(place, page) {
-  const [log, setLog] = useState({ logs: page.logs, cursor: page.next_cursor, error: /** @type {any} */ (null) });
+  const [log, setLog] = useState({ logs: page.logs, cursor: page.next_cursor, error: /** @type {any} */ (null), isLoading: false });
   const [filters, setFilters] = useState(() => chosen(place));
   // Only the response to the latest request is shown.
   const latest = useRef(0);
   const load = async (/** @type {Record<string, string>} */ wanted, /** @type {string | undefined} */ cursor) => {
     const number = ++latest.current;
     try {
-      const page = await requests.audit(place.team.id, { ...queryOf(place, wanted), limit: String(PAGE), cursor });
+      const page = await nextPage(place.team.id, { ...queryOf(place, wanted), limit: String(PAGE), cursor }, () => number === latest.current);
       if (number !== latest.current) return;
-      setLog((current) => ({ logs: cursor ? [...current.logs, ...page.logs] : page.logs, cursor: page.next_cursor, error: null }));
+      setLog((current) => ({ logs: cursor ? [...current.logs, ...page.logs] : page.logs, cursor: page.next_cursor, error: null, isLoading: false }));
     } catch (error) {
-      if (number === latest.current) setLog((current) => ({ ...current, error, logs: cursor ? current.logs : [] }));
+      if (number === latest.current) setLog((current) => ({ ...current, error, logs: cursor ? current.logs : [], isLoading: false }));
     }
   };
   const filter = (/** @type {Record<string, string>} */ values) => {
@@ -194,7 +205,7 @@ function useLog(place, page) {
     setFilters(wanted);
     setParameters(values);
     // The cursor belongs to the entries for the other filters.
-    setLog((current) => ({ ...current, cursor: undefined, error: null }));
+    setLog((current) => ({ ...current, cursor: undefined, error: null, isLoading: true }));
     load(wanted, undefined);
   };
   return { log, filters, filter, more: () => load(filters, log.cursor) };
@@ -210,14 +221,16 @@ function Log({ place, first }) {
   const clear = () => filter(Object.fromEntries(FILTERS.map((name) => [name, ""])));
   const file = (/** @type {"csv" | "ndjson"} */ format) =>
     download(place.team.id, queryOf(place, filters), format).catch((error) => notify({ text: errorText(error), isBad: true }));
-  const { logs, cursor, error } = log;
+  const { logs, cursor, error, isLoading } = log;
+  const isEmpty = !error && !isLoading && logs.length === 0;
   return html`<${Heading} title=${shared.sections.names.audit} about=${text.about}>
       <button aria-label=${text.download("CSV")} onClick=${() => file("csv")}><${Icon} name="download" />CSV</button>
       <button aria-label=${text.download("NDJSON")} onClick=${() => file("ndjson")}><${Icon} name="download" />NDJSON</button>
     <//>
     <${Filters} place=${place} first=${first} logs=${logs} filters=${filters} onChange=${change} onClear=${clear} />
     <${RequestError} error=${error} />
-    ${!error && logs.length === 0 && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
+    ${isEmpty && !cursor && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
+    ${isEmpty && cursor && html`<p class="quiet">${text.noneYet}</p>`}
     ${!error && logs.length > 0 && html`<${Chart} logs=${logs} isPartial=${Boolean(cursor)} /><${Days} logs=${logs} />`}
     ${cursor && html`<p class="more"><button onClick=${more}>${text.more}</button></p>`}`;
 }
@@ -230,7 +243,7 @@ async function read(place) {
   const { project, team, isAdmin } = place;
   if (!isAdmin) return null;
   const [page, tokens, projects] = await Promise.all([
-    requests.audit(team.id, { ...queryOf(place, chosen(place)), limit: String(PAGE) }),
+    nextPage(team.id, { ...queryOf(place, chosen(place)), limit: String(PAGE) }),
     // Without the options of its filters, the log is still useful.
     requests.tokens(team.id).catch(() => []),
     project ? [] : api.projects().catch(() => []),

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, person } from "../api.js";
 import { Bar, ProjectNavigation, TeamNavigation } from "../parts/bar.js";
 import { html } from "../parts/html.js";
-import { Empty, Failed, Skeleton, notify } from "../parts/messages.js";
+import { Empty, Failed, Skeleton, errorText, notify } from "../parts/messages.js";
 import { ago, exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { words } from "./words.js";
@@ -21,14 +21,28 @@ import { words } from "./words.js";
  */
 export function useLoaded(read) {
   const [found, setFound] = useState(/** @type {{ data?: any, error?: any }} */ ({}));
-  /** Loads the data again. Until then, the old data stays visible. */
-  const reload = () => read().then((data) => setFound({ data }), (error) => setFound({ error }));
+  /** Loads the data again. Until then, and if this fails, the old data stays visible. */
+  const reload = () => read().then((data) => setFound({ data }), (error) => setFound(({ data }) => ({ data, error })));
   const begin = () => {
     setFound({});
     return reload();
   };
   useEffect(() => void begin(), []);
   return { ...found, begin, reload };
+}
+
+/**
+ * Error of a request for data: beside older data if there are any, and otherwise instead of content.
+ * @param {{ data?: any, error?: any, begin: () => void, reload: () => void }} properties
+ */
+export function LoadError({ data, error, begin, reload }) {
+  if (!error) return null;
+  if (!data) return html`<${Failed} error=${error} onRetry=${begin} />`;
+  return html`<div class="failure" role="alert">
+    <p>${errorText(error)}</p>
+    <p>${words.stale}</p>
+    <button onClick=${reload}>${shared.retry}</button>
+  </div>`;
 }
 
 /**
@@ -49,10 +63,11 @@ export async function placeOf({ project: name, team }) {
  * }} properties
  */
 export function Frame({ name, project, team, read, content }) {
-  const { data, error, begin, reload } = useLoaded(async () => {
+  const loaded = useLoaded(async () => {
     const place = await placeOf({ project, team });
     return { place, data: await read(place) };
   });
+  const { data, error, reload } = loaded;
   const title = shared.sections.names[name];
   const place = data?.place;
   const where = place?.project?.name ?? place?.team.name ?? project ?? "";
@@ -63,7 +78,7 @@ export function Frame({ name, project, team, read, content }) {
     ${project !== undefined && html`<${ProjectNavigation} project=${place?.project ?? { slug: project }} current=${name} />`}
     ${team !== undefined && html`<${TeamNavigation} team=${team} current=${name} />`}
     <main class="list section">
-      ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+      <${LoadError} ...${loaded} />
       ${!error && !data && html`<${Skeleton} rows=${6} />`}
       ${data && content(place, data.data, reload)}
     </main>`;

@@ -39,7 +39,8 @@ function History({ project, rotation, canWrite }) {
       const [attempts, webhooks] = await Promise.all([requests.rotationHistory(project.slug, rotation), requests.webhooks(project.slug, rotation)]);
       setFound({ attempts, webhooks });
     } catch (error) {
-      setFound({ error });
+      // The older content stays, because a dialog in it may show a secret that is shown once.
+      setFound((found) => ({ ...found, error }));
     }
   };
   useEffect(() => {

@@ -48,11 +48,12 @@ const Deleted = ({ projects, reload }) => html`<div class="subheading"><h2>${wor
 /** Finds the deleted projects of a team in its audit log. @param {string} team */
 async function deletedProjects(team) {
   const from = new Date(Date.now() - RESTORABLE * DAY).toISOString();
-  const [{ logs }, projects] = await Promise.all([requests.audit(team, { action: "project.deleted", outcome: "success", from, limit: "100" }), api.projects()]);
-  const known = new Set(projects.map((/** @type {any} */ { id }) => id));
-  const entries = logs.map((/** @type {any} */ entry) => ({ id: entry.resource_id, name: entry.resource_name, by: words.audit.by(entry), time: entry.created_at }));
+  const known = new Set((await api.projects()).map((/** @type {any} */ { id }) => id));
+  const logs = [];
+  for await (const page of requests.auditPages(team, { action: "project.deleted", outcome: "success", from, limit: "100" })) logs.push(...page.logs);
+  const entries = logs.map((entry) => ({ id: entry.resource_id, name: entry.resource_name, by: words.audit.by(entry), time: entry.created_at }));
   // A project may have been deleted and restored before.
-  return entries.filter((/** @type {any} */ { id }, /** @type {number} */ place) => !known.has(id) && entries.findIndex((/** @type {any} */ other) => other.id === id) === place);
+  return entries.filter(({ id }, place) => !known.has(id) && entries.findIndex((other) => other.id === id) === place);
 }
 
 /** Section with the plan and the usage of a team. @param {{ team: string }} properties */

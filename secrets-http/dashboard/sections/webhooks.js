@@ -3,11 +3,11 @@
 import { useState } from "preact/hooks";
 
 import { html } from "../parts/html.js";
-import { Dialog, Failed, Skeleton, errorText, notify } from "../parts/messages.js";
+import { Dialog, Skeleton, errorText, notify } from "../parts/messages.js";
 import { requests } from "./api.js";
 import { Field, FormDialog } from "./form.js";
 import { Once } from "./new-token.js";
-import { Age, useLoaded } from "./parts.js";
+import { Age, LoadError, useLoaded } from "./parts.js";
 import { words as text } from "./words-rotations.js";
 
 /** CSS classes of the labels for the states of a delivery. @type {Record<string, string>} */
@@ -54,7 +54,8 @@ const Delivery = ({ delivery: { event, status, attempts, response_status, next_a
 
 /** Deliveries of a webhook. @param {{ project: any, rotation: any, webhook: any, canWrite: boolean, onClose: () => void }} properties */
 function Deliveries({ project, rotation, webhook, canWrite, onClose }) {
-  const { data, error, begin, reload } = useLoaded(() => requests.deliveries(project.slug, rotation, webhook.id));
+  const loaded = useLoaded(() => requests.deliveries(project.slug, rotation, webhook.id));
+  const { data, error, reload } = loaded;
   const send = async (/** @type {() => Promise<unknown>} */ request, /** @type {string} */ said) => {
     try {
       await request();
@@ -70,7 +71,7 @@ function Deliveries({ project, rotation, webhook, canWrite, onClose }) {
   const actions = html`<button onClick=${reload}>${text.refresh}</button>${canSend && html`<button class="main" onClick=${test}>${text.sendTest}</button>`}`;
   return html`<${Dialog} title=${text.deliveries} onClose=${onClose} actions=${actions} kind="wide">
     <p><code>${webhook.url}</code></p>
-    ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+    <${LoadError} ...${loaded} />
     ${!data && !error && html`<${Skeleton} rows=${2} />`}
     ${data?.length === 0 && html`<p class="quiet">${text.noDeliveries}</p>`}
     ${data && html`<ul class="attempts">

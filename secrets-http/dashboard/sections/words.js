@@ -8,6 +8,7 @@ const roles = { owner: "owner", admin: "admin", member: "member", write: "read a
 export const words = {
   roles,
   copyRefused: "The browser did not allow copying. Select the text, then press Ctrl-C.",
+  stale: "This page still shows the state before.",
   adminsOnly: {
     title: "For owners and admins",
     text: (/** @type {string} */ team) => `Only these people of ${team} can see this page:`,
@@ -138,6 +139,7 @@ export const words = {
     clear: "Clear",
     none: "No entries match",
     noneText: "Without dates, the last 30 days are shown.",
+    noneYet: "No entry matches in the part of the log that was searched. Older entries may match.",
     more: "Show older entries",
     newest: "Only the newest entries are counted here.",
     chart: "Reads and changes by day",

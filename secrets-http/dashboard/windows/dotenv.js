@@ -62,14 +62,24 @@ export function parsed(text) {
 /** True if at least one line has the form `KEY=value`. @param {string} text */
 export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));
 
+/** Variables that a shell sets itself. The core has the same list (`formats/mod.rs`). */
+const OF_SHELL = new Set([
+  "BASHOPTS", "BASHPID", "BASH_ARGV0", "BASH_COMMAND", "BASH_SUBSHELL", "BASH_VERSINFO", "COLUMNS", "DIRSTACK",
+  "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO", "LINES", "OPTIND", "PPID", "RANDOM",
+  "SECONDS", "SHELLOPTS", "SRANDOM", "UID", "_",
+]);
+
 /**
- * Returns a secret as `KEY=value`, or `null` if programs that read `.env` files do not agree on its
- * value. Line breaks within single quotes are kept.
+ * Returns a secret as `KEY=value`, or `null` if programs that read `.env` files do not agree on the
+ * line. Line breaks within single quotes are kept.
  * @param {string} key @param {string} value
  */
 export function lineOf(key, value) {
-  if (/[\r\u2028\u2029\0]/.test(value)) return null;
+  if (!/^\w+$/.test(key) || OF_SHELL.has(key)) return null;
+  // python-dotenv replaces `${…}` even within single quotes.
+  if (/[\r\u2028\u2029\0]|\$\{/.test(value)) return null;
   if (/^[A-Za-z0-9_./:@%+,?&=-]*$/.test(value)) return `${key}=${value}`;
-  if (!value.includes("'")) return `${key}='${value}'`;
+  // Even within single quotes, programs read two backslashes, and one at the end of a line, differently.
+  if (!/'|\\(?:\\|\n|$)/.test(value)) return `${key}='${value}'`;
   return /["\\$`]/.test(value) ? null : `${key}="${value}"`;
 }

@@ -1,6 +1,6 @@
 // Dialog that edits a value or adds a key. It stages the change, and saves nothing.
 
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 
 import { description as descriptionOf } from "../grid/cells.js";
 import { generated, isWritable, sources, stageAll } from "../grid/editing.js";
@@ -32,6 +32,18 @@ function keyError(grid, key, environment) {
   return "";
 }
 
+const LINE_BREAK = /\r\n|\r|\n/g;
+
+/**
+ * Returns a value as a text field holds it, with `\n` for each line break, and the line break that the value has.
+ * @param {string} value
+ */
+function fieldOf(value) {
+  const breaks = new Set(value.match(LINE_BREAK) ?? []);
+  const [lineBreak = "\n"] = breaks.size === 1 ? breaks : [];
+  return { text: value.replace(LINE_BREAK, "\n"), lineBreak, isMixed: breaks.size > 1 };
+}
+
 /**
  * Holds the content of the editor window, and the change that it would stage.
  * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
@@ -40,12 +52,24 @@ function useDraft(grid, at) {
   const place = grid.environments.value.findIndex(({ id }) => id === at?.environment.id);
   const shown = at ? grid.values.of(at.environment.id, at.key).value : null;
   const known = at?.change?.value ?? (shown?.state === "shown" ? shown.value : undefined);
-  const [value, setValue] = useState(known ?? "");
+  const [loaded, setLoaded] = useState(() => fieldOf(known ?? ""));
+  const [value, setValue] = useState(loaded.text);
   const [isTouched, setTouched] = useState(!at);
   const [from, setFrom] = useState(at?.change?.from ?? "");
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
-  const write = (/** @type {string} */ text) => (setValue(text), setTouched(true));
+  /** Number of times that the user has changed the value. */
+  const writes = useRef(0);
+  const write = (/** @type {string} */ text) => (writes.current++, setValue(text), setTouched(true));
+  /** Loads a value. Returns false, and keeps the text, if the user changes it meanwhile. */
+  const load = async (/** @type {() => Promise<string>} */ read) => {
+    const before = writes.current;
+    const next = fieldOf(await read());
+    if (writes.current !== before) return false;
+    setLoaded(next);
+    setValue(next.text);
+    return true;
+  };
   /**
    * Returns the change that the content would stage, or `null` if nothing has changed.
    * @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null}
@@ -55,11 +79,11 @@ function useDraft(grid, at) {
     const hasAbout = about !== before;
     const described = hasAbout ? { description: about } : {};
     if (from && (from !== at?.change?.from || hasAbout)) return { environment, key, action: "copy", from, base, ...described };
-    if (!from && isTouched) return { environment, key, action: "set", value, base, ...described };
+    if (!from && isTouched) return { environment, key, action: "set", value: value.replaceAll("\n", loaded.lineBreak), base, ...described };
     const isKept = base > 0 || ["set", "copy"].includes(at?.change?.action ?? "");
     return hasAbout && isKept ? { environment, key, action: "describe", description: about, base } : null;
   };
-  return { place, isKnown: known !== undefined, value, setValue, write, from, setFrom, about, setAbout, change };
+  return { place, isKnown: known !== undefined, value, isMixed: loaded.isMixed, write, load, from, setFrom, about, setAbout, change };
 }
 
 /** Fields for the key and the environment of a new secret. @param {any} properties */
@@ -86,8 +110,8 @@ function Fillers({ grid, at, draft, read }) {
   const load = async () => {
     setState(words.loading);
     try {
-      draft.setValue(await read(at.environment.id, at.key));
-      setState(words.edit.loaded);
+      const isShown = await draft.load(() => read(at.environment.id, at.key));
+      setState(isShown ? words.edit.loaded : words.edit.kept);
     } catch (error) {
       setState(errorText(error));
     }
@@ -148,6 +172,7 @@ export function Editor({ grid, at, read }) {
             <textarea class="mono" rows=${isLong ? 14 : 3} value=${draft.value} autofocus=${Boolean(at)} autocomplete="off" spellcheck="false"
               aria-describedby=${ids.hint} onInput=${(/** @type {any} */ event) => draft.write(event.target.value)}></textarea>
           </label>
+          ${draft.isMixed && html`<p class="quiet">${words.edit.mixed}</p>`}
           <${Fillers} grid=${grid} at=${at} draft=${draft} read=${read} />`}
       <label class="field">${words.edit.about}
         <input value=${draft.about} placeholder=${row ? descriptionOf(row) : ""} maxlength="500" autocomplete="off" onInput=${(/** @type {any} */ event) => draft.setAbout(event.target.value)} />

@@ -12,6 +12,9 @@ import { ago, exactly } from "../words.js";
 import { Shown, useHiding } from "./review.js";
 import { words } from "./words.js";
 
+/** Number of versions that one request fetches. */
+const PAGE = 100;
+
 /**
  * @typedef {{ grid: import("../grid/state.js").GridState, name: string, environment: import("../grid/cells.js").Environment,
  *   secret: import("../grid/cells.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any,
@@ -99,12 +102,20 @@ function Version({ entry, ...own }) {
 /** Versions of the secret that an environment holds itself. @param {Own} own */
 function OwnHistory(own) {
   const { grid, name, environment, secret, read } = own;
-  const [found, setFound] = useState(/** @type {{ entries?: any[], error?: any }} */ ({}));
-  const load = () =>
-    api.history(grid.project.slug, environment.id, name).then((entries) => setFound({ entries }), (error) => setFound({ error }));
+  const [found, setFound] = useState(/** @type {{ entries?: any[], hasMore?: boolean, error?: any }} */ ({}));
+  const { entries, hasMore, error } = found;
+  const page = async (/** @type {any[]} */ newer) => {
+    const versions = await api.history(grid.project.slug, environment.id, name, { limit: PAGE, before: newer.at(-1)?.version });
+    return { entries: [...newer, ...versions], hasMore: versions.length === PAGE };
+  };
+  const load = () => page([]).then(setFound, (error) => setFound({ error }));
+  const more = async () => {
+    const next = await page(entries ?? []).catch((error) => ({ ...found, error }));
+    // A second click requests the same page, and the first page may have been loaded again meanwhile.
+    setFound((current) => (current.entries === entries ? next : current));
+  };
   useEffect(() => void load(), [secret.version]);
-  const { entries, error } = found;
-  if (error) return html`<p class="bad">${errorText(error)}</p>`;
+  if (error && !entries) return html`<p class="bad">${errorText(error)}</p>`;
   if (!entries) return html`<${Skeleton} rows=${2} />`;
   const older = entries.filter(({ version }) => version !== secret.version);
   return html`<ul class="lines">
@@ -113,7 +124,9 @@ function OwnHistory(own) {
       <div class="more">${secret.state !== "hidden" && html`<${Value} key=${secret.version} of=${{ version: secret.version, environment }} load=${() => read(environment.id, name)} />`}</div>
     </li>
     ${older.map((entry) => html`<${Version} key=${entry.id} ...${own} entry=${entry} onDone=${load} />`)}
-  </ul>`;
+  </ul>
+  ${error && html`<p class="bad" role="alert">${errorText(error)}</p>`}
+  ${hasMore && html`<button aria-label=${words.history.moreOf(environment.name)} onClick=${more}>${words.history.more}</button>`}`;
 }
 
 /**

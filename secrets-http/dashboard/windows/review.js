@@ -135,6 +135,23 @@ function Group({ grid, environment, read }) {
   </section>`;
 }
 
+/** Returns the changes in environments that do not exist any more. @param {any} grid @returns {[string, Change][]} */
+function goneOf(grid) {
+  const known = new Set(grid.environments.value.map((/** @type {any} */ { id }) => id));
+  return [...grid.staged.value.changes].filter(([, { environment }]) => !known.has(environment));
+}
+
+/** Changes in environments that do not exist any more. They can only be discarded. @param {{ grid: any, read: any }} properties */
+function Gone({ grid, read }) {
+  const all = goneOf(grid);
+  if (!all.length) return null;
+  return html`<section>
+    <h3 class="bad">${words.review.gone(all.length)}</h3>
+    <ul class="lines">${all.map(([id, change]) => html`<${Line} key=${id} grid=${grid} id=${id} change=${change} read=${read} />`)}</ul>
+    <button onClick=${() => giveUp(grid, all.map(([id]) => id))}>${words.review.discardGone(all.length)}</button>
+  </section>`;
+}
+
 /**
  * Buttons of the review window. Changes to a production environment need a second confirmation.
  * @param {{ grid: any, reload: any, onClose: () => void }} properties
@@ -149,7 +166,8 @@ function Buttons({ grid, reload, onClose }) {
     if (isAsked) confirm.current?.focus();
   }, [isAsked]);
   const isUncertain = grid.isUncertain.value;
-  const isBlocked = grid.isSaving.value || (grid.conflicts.value.size > 0 && !isUncertain) || !changes.size;
+  const isRefused = grid.conflicts.value.size > 0 || goneOf(grid).length > 0;
+  const isBlocked = grid.isSaving.value || (isRefused && !isUncertain) || !changes.size;
   const begin = () => {
     if (names.length && !isAsked && !isUncertain) return setAsked(true);
     setAsked(false);
@@ -183,6 +201,7 @@ export function Review({ grid, reload, read }) {
       ${refusal && html`<p class="bad">${refusal.text}</p>`}
       ${refusal?.requestId && html`<p class="quiet">${words.errors.requestId} <code>${refusal.requestId}</code></p>`}
     </div>
+    <${Gone} grid=${grid} read=${read} />
     <${Conflicts} grid=${grid} read=${read} />
     ${grid.environments.value.map((environment) => html`<${Group} key=${environment.id} grid=${grid} environment=${environment} read=${read} />`)}
   <//>`;

@@ -2,11 +2,12 @@
 
 import { api } from "../api.js";
 import { isWritable } from "../grid/editing.js";
-import { MAX_CHANGES, NOTHING_STAGED, planOf } from "../grid/staged.js";
+import { MAX_CHANGES, afterSave, conflictsOf, planOf } from "../grid/staged.js";
 import { errorText, notify } from "../parts/messages.js";
 import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */
+/** @typedef {import("../grid/staged.js").Changes} Changes */
 
 /**
  * Reasons why changes were not saved: `text` for all changes, `rows` for single changes by ID.
@@ -14,12 +15,12 @@ import { words } from "./words.js";
  */
 
 /**
- * Forgets the staged changes after they were saved, and shows a notice.
- * @param {GridState} grid @param {string} [text]
+ * Forgets the staged changes that were saved, and shows a notice. Changes that were staged meanwhile are kept.
+ * @param {GridState} grid @param {Changes} sent @param {ReadonlyMap<string, number>} versions of the secrets, by ID of the change
+ * @param {string} [text]
  */
-function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) {
-  // The undo history contains values, and undoing a step would not revert saved changes.
-  grid.staged.value = NOTHING_STAGED;
+function saved(grid, sent, versions, text = words.review.saved(sent.size)) {
+  grid.staged.value = afterSave(grid.staged.value, sent, versions);
   grid.isUncertain.value = false;
   grid.refusal.value = null;
   grid.isReviewing.value = false;
@@ -27,14 +28,12 @@ function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) 
 }
 
 /**
- * True if the service already has all staged changes. A deletion counts as made if the secret does
+ * True if the service already has all of these changes. A deletion counts as made if the secret does
  * not exist.
- * @param {GridState} grid
+ * @param {GridState} grid @param {Changes} changes @param {ReadonlyMap<string, number>} conflicts
  */
-async function isMade(grid) {
-  const conflicts = grid.conflicts.value;
-  const all = grid.staged.value.changes;
-  const open = new Map([...all].filter(([id, { action }]) => action !== "delete" || conflicts.get(id) !== 0));
+async function isMade(grid, changes, conflicts) {
+  const open = new Map([...changes].filter(([id, { action }]) => action !== "delete" || conflicts.get(id) !== 0));
   if ([...open.values()].some(({ action }) => action === "delete")) return false;
   if (!open.size) return true;
   const answer = await api.change(grid.project.slug, planOf(open, { hasVersions: false }), { isDryRun: true });
@@ -55,23 +54,26 @@ export async function save(grid, reload) {
   try {
     if (grid.isUncertain.value) {
       await reload({ isQuiet: true });
-      if (await isMade(grid)) return saved(grid);
-      if (grid.conflicts.value.size) return void (grid.isUncertain.value = false);
+      const conflicts = conflictsOf(changes, grid.comparison.value);
+      if (await isMade(grid, changes, conflicts)) return saved(grid, changes, conflicts);
+      if (conflicts.size) return void (grid.isUncertain.value = false);
     }
-    await api.change(grid.project.slug, planOf(changes));
+    const answer = await api.change(grid.project.slug, planOf(changes));
+    // The results have the order of the changes. A deleted secret has no version.
+    const versions = new Map([...changes.keys()].map((id, place) => [id, answer.changes[place].version ?? 0]));
     let isShown = false;
     // Called in the step that shows the saved state, so that a new key does not disappear briefly.
     const end = () => {
-      saved(grid);
+      saved(grid, changes, versions);
       isShown = true;
     };
     await reload({ isQuiet: true, along: end }).catch(() => {});
     if (isShown) return;
     const stale = { text: words.review.stale(changes.size) };
     grid.unshown.value = { stale, saved: { text: words.review.saved(changes.size) } };
-    saved(grid, stale.text);
+    saved(grid, changes, versions, stale.text);
   } catch (error) {
-    await refused(grid, /** @type {any} */ (error), reload);
+    await refused(grid, changes, /** @type {any} */ (error), reload);
   } finally {
     grid.isSaving.value = false;
   }
@@ -79,13 +81,13 @@ export async function save(grid, reload) {
 
 /**
  * Handles a refused save: loads the current state if necessary, and shows the reasons.
- * @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
+ * @param {GridState} grid @param {Changes} changes @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
  */
-async function refused(grid, error, reload) {
+async function refused(grid, changes, error, reload) {
   // After a server error, the changes may have been made as well.
   if (error.status === 0 || error.status >= 500) grid.isUncertain.value = true;
-  else if (error.status === 409 || error.status === 403) await reload({ isQuiet: true }).catch(() => {});
-  const rows = rowsOf(grid, error);
+  else if ([400, 403, 409].includes(error.status)) await reload({ isQuiet: true }).catch(() => {});
+  const rows = rowsOf(grid, changes, error);
   // Conflicts are shown beside the changes that they concern.
   if (error.status === 409 && grid.conflicts.value.size) return;
   grid.refusal.value = { text: refusalText(error), rows, requestId: error.requestId };
@@ -101,11 +103,11 @@ function refusalText(error) {
 
 /**
  * Returns the reasons by the ID of the change that they concern.
- * @param {GridState} grid @param {any} error @returns {Map<string, string>}
+ * @param {GridState} grid @param {Changes} changes @param {any} error @returns {Map<string, string>}
  */
-function rowsOf(grid, error) {
+function rowsOf(grid, changes, error) {
   const { environments } = grid.comparison.value;
-  const all = [...grid.staged.value.changes];
+  const all = [...changes];
   if (error.code === "plan_limit_exceeded") {
     return new Map(all.filter(([, { action, base }]) => base === 0 && action !== "describe").map(([id]) => [id, words.review.planRow]));
   }

@@ -17,6 +17,8 @@ export const words = {
     value: "New value",
     load: "Load the current value",
     loaded: "Loaded. The read is recorded in the audit log.",
+    kept: "Your text is kept. The read of the value is recorded in the audit log.",
+    mixed: "The value has line breaks of several kinds. If you change it here, each becomes a line feed.",
     generate: "Generate a random value",
     about: "Description",
     hint: "Nothing is changed until you review and save.",
@@ -37,6 +39,8 @@ export const words = {
     conflictOf: (/** @type {string} */ key) => `Conflict of ${key}`,
     theirs: "Keep theirs",
     mine: "Save mine",
+    gone: (/** @type {number} */ number) => `${plural(number, "change")} cannot be saved, because the environment was deleted.`,
+    discardGone: (/** @type {number} */ number) => `Discard ${number === 1 ? "this change" : "these changes"}`,
     save: (/** @type {number} */ number) => `Save ${plural(number, "change")}`,
     saving: "Saving…",
     saved: (/** @type {number} */ number) => `Saved ${plural(number, "change")}.`,
@@ -73,7 +77,7 @@ export const words = {
     tooMany: (/** @type {number} */ most) => `At most ${count(most)} values can be copied at once. Export the environment instead.`,
     copied: (/** @type {number} */ number, /** @type {string} */ environment) =>
       `Copied ${plural(number, "value")} of ${environment}. Each read is recorded.`,
-    refused: (/** @type {string} */ keys) => `Left out, because a line cannot carry their values: ${keys}.`,
+    refused: (/** @type {string} */ keys) => `Left out, because a line cannot carry their keys or values: ${keys}.`,
     clipboard: "The browser did not allow copying.",
   },
   compare: {
@@ -121,6 +125,8 @@ export const words = {
     by: (/** @type {string} */ name) => `by ${name}`,
     reveal: (/** @type {boolean} */ isShown, /** @type {number} */ version, /** @type {string} */ environment) =>
       `${isShown ? "Hide" : "Reveal"} version ${version} of ${environment}`,
+    more: "Show older versions",
+    moreOf: (/** @type {string} */ environment) => `Show older versions of ${environment}`,
     rollBack: "Roll back",
     rollBackTo: (/** @type {number} */ version, /** @type {string} */ environment) => `Roll back ${environment} to version ${version}`,
     ask: (/** @type {number} */ version, /** @type {string} */ environment) => `Version ${version} becomes the value of ${environment} at once.`,

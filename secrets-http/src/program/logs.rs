@@ -12,6 +12,8 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
+use crate::program::traces;
+
 /// Maximum number of log lines that wait to be written. If standard error is not read, further
 /// lines are dropped, so that requests are never delayed.
 const MAX_WAITING: usize = 16_384;
@@ -41,8 +43,8 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
         LogFormat::Text => log.with_target(false).boxed(),
         LogFormat::Json => log.json().flatten_event(true).boxed(),
     };
-    let log = log.with_filter(filter.and(filter_fn(has_no_secrets)));
-    let started = tracing_subscriber::registry().with(log).try_init();
+    let log = log.with_filter(filter.and(filter_fn(is_for_log)));
+    let started = tracing_subscriber::registry().with(log).with(traces::layer()).try_init();
     // Fails if the process has a logger already, such as in a test runner, which is kept.
     if started.is_ok() {
         *lock(&WRITER) = Some(guard);
@@ -54,18 +56,21 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
     }));
 }
 
-/// False for the lines in which the AWS SDK writes whole requests, with keys and credentials. No
-/// setting turns them on.
-fn has_no_secrets(line: &Metadata<'_>) -> bool {
-    *line.level() != Level::TRACE || !line.target().starts_with("aws_")
+/// False for the lines in which the AWS SDK writes whole requests, with keys and credentials: no
+/// setting turns them on. False for spans too: they are for traces, and the lines contain what is
+/// needed of them.
+fn is_for_log(line: &Metadata<'_>) -> bool {
+    line.is_event() && (*line.level() != Level::TRACE || !line.target().starts_with("aws_"))
 }
 
-/// Guard that writes the waiting log lines when it is dropped, at the end of the program.
+/// Guard that exports the waiting spans and writes the waiting log lines when it is dropped, at the
+/// end of the program.
 #[derive(Debug)]
 pub struct FlushAtExit;
 
 impl Drop for FlushAtExit {
     fn drop(&mut self) {
+        traces::stop();
         drop(lock(&WRITER).take());
     }
 }

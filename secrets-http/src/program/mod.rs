@@ -4,3 +4,4 @@ pub mod commands;
 pub mod config;
 pub mod debug;
 pub mod logs;
+mod traces;

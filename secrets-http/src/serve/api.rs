@@ -15,10 +15,9 @@ use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
 use crate::serve::accept::Stopping;
-use crate::serve::body::BULK_LIMIT;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::fault::Fault;
-use crate::serve::memory::{MemoryBudget, PART, Reservation};
+use crate::serve::memory::{BodyMemory, MemoryBudget, Reservation};
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
@@ -108,15 +107,15 @@ impl Api {
         let api = self.clone();
         request
             .and(caller)
-            .and(warp::ext::get::<BodySize>())
-            .then(move |task: W, caller: Caller, size: BodySize| {
+            .and(warp::ext::get::<BodyMemory>())
+            .then(move |task: W, caller: Caller, memory: BodyMemory| {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
-                    match api.perform_in_memory(task, caller, size).await {
-                        Ok((output, memory)) => {
+                    match api.perform_in_memory(task, caller, memory).await {
+                        Ok((output, prepared)) => {
                             let mut response = shape.render(&output, api.envelope);
-                            if let Some(memory) = memory {
-                                memory.put(response.extensions_mut());
+                            if let Some(prepared) = prepared {
+                                prepared.put(response.extensions_mut());
                             }
                             response
                         }
@@ -134,17 +133,18 @@ impl Api {
         task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
     ) -> Result<T::Output, Fault> {
-        let (output, _) = self.perform_in_memory(task, caller, BodySize(0)).await?;
+        let (output, _) = self.perform_in_memory(task, caller, BodyMemory::default()).await?;
         Ok(output)
     }
 
-    /// Performs the task of a request with a body of this size as this caller. Returns the output
-    /// and, if the output can be large, the memory that is reserved for it.
+    /// Performs the task of a request as this caller. `memory` is that of the body which the future
+    /// reads. Returns the output and, if the output can be large, the memory that is reserved for
+    /// it.
     async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
-        BodySize(size): BodySize,
+        memory: BodyMemory,
     ) -> Result<(T::Output, Option<Reservation>), Fault> {
         self.service.admit::<T>(&caller).await?;
         let account = caller.account();
@@ -159,15 +159,9 @@ impl Api {
             }
             _ => None,
         };
-        let received = match account {
-            Some(account) if size > PART as u64 => {
-                let began = Instant::now();
-                let received = self.memory.receive(account, size.min(BULK_LIMIT as u64)).await;
-                caller.origin.time_used.add(began.elapsed());
-                Some(received.map_err(|error| self.counted(error.into()))?)
-            }
-            _ => None,
-        };
+        if let Some(account) = account {
+            memory.count_for(&self.memory, account);
+        }
         let task = task.await.map_err(|fault| self.counted(fault))?;
         // Reserve the memory after the body was read, so that a slow client does not occupy one of
         // the few permits.
@@ -183,7 +177,7 @@ impl Api {
         let service = Arc::clone(&self.service);
         let work = async move {
             let output = service.run(&caller, task).await;
-            drop((received, turn));
+            drop((memory, turn));
             (output, prepared)
         };
         let (output, prepared) = RunToEnd::new(work).await;
@@ -199,8 +193,3 @@ impl Api {
         fault
     }
 }
-
-/// Size of a request's body in bytes: the size that the client has announced, or else the maximum
-/// size.
-#[derive(Debug, Clone, Copy)]
-pub struct BodySize(pub u64);

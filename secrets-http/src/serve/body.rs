@@ -9,12 +9,14 @@ use secrets_core::crypto::WipedBuffer;
 use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::{Instrument as _, info_span};
 use warp::http::HeaderMap;
-use warp::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use warp::{Filter, Rejection};
 use zeroize::Zeroizing;
 
 use crate::serve::fault::Fault;
+use crate::serve::memory::BodyMemory;
 
 /// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
@@ -30,17 +32,22 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Body {
     stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
     headers: HeaderMap,
+    memory: BodyMemory,
     limit: usize,
 }
 
 /// Returns a filter that extracts the body of a request without reading it. The route reads it
 /// later.
 pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
-    warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
-        stream: Box::pin(frames(stream)),
-        headers,
-        limit,
-    })
+    let memory = warp::ext::get::<BodyMemory>();
+    warp::body::stream().and(warp::header::headers_cloned()).and(memory).map(
+        move |stream, headers, memory| Body {
+            stream: Box::pin(frames(stream)),
+            headers,
+            memory,
+            limit,
+        },
+    )
 }
 
 fn frames(
@@ -120,13 +127,18 @@ impl Body {
         Some(value.split(';').next().unwrap_or_default().trim())
     }
 
-    async fn read(mut self) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    async fn read(self) -> Result<Zeroizing<Vec<u8>>, Fault> {
         let encoding = self.headers.get(CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
-        let mut bytes = WipedBuffer::default();
+        self.receive().instrument(info_span!("receive body")).await
+    }
+
+    async fn receive(mut self) -> Result<Zeroizing<Vec<u8>>, Fault> {
         let deadline = Instant::now() + BODY_TIMEOUT;
+        self.memory.announce(self.max_size()).await?;
+        let mut bytes = WipedBuffer::default();
         loop {
             let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
@@ -135,7 +147,15 @@ impl Body {
             if bytes.len() + frame.len() > self.limit {
                 return Err(Fault::TooLarge(self.limit));
             }
+            self.memory.receive(bytes.len() + frame.len()).await?;
             bytes.extend(&frame);
         }
+    }
+
+    /// Returns the largest size that the body can have, in bytes: the announced size or the limit.
+    fn max_size(&self) -> u64 {
+        let announced = self.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());
+        let limit = self.limit as u64;
+        announced.and_then(|size| size.parse().ok()).map_or(limit, |size: u64| size.min(limit))
     }
 }

@@ -16,20 +16,21 @@ use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
 use secrets_core::model::{Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject};
 use tower_service::Service as _;
+use tracing::{Instrument as _, info_span};
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{self, HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
 use crate::routes;
-use crate::serve::api::BodySize;
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::Authenticator;
 use crate::serve::links::{Links, base_of};
-use crate::serve::memory::{Parts, Reservation};
+use crate::serve::memory::{BodyMemory, Parts, Reservation};
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
 use crate::serve::router::{Route, RouteMatch, Router};
+use crate::serve::spans;
 use crate::serve::target::Target;
 
 /// Handler of all HTTP requests: performs all steps before and after the route.
@@ -105,12 +106,15 @@ impl Host {
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
         let method = method_name(request.method());
         let mut logging = Logging { template: "", unknown_path: None, address: None, caller: None };
-        let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
+        let span = spans::begin(method, request.headers(), &id);
+        let answer = self.route(request, peer, id, &mut logging).instrument(span.clone());
+        let answer = AssertUnwindSafe(answer);
         let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
             let fault = Fault::Operation(Error::internal("a request panicked"));
             (fault.into_response(self.clock.now()), None)
         });
         self.add_headers(&mut response, id, window);
+        spans::end(&span, method, logging.template, response.status());
         self.gate.metrics().record(method, logging.template, response.status(), began.elapsed());
         log(method, &logging, &response, began, id);
         let memory = Reservation::take(response.extensions_mut());
@@ -155,7 +159,8 @@ impl Host {
         let is_eso =
             matches!(&found, RouteMatch::Route(route, _) if route.template.starts_with(ESO));
         let public = base_of(&request).filter(|_| !is_eso);
-        let admission = self.gate.admit(request.headers(), public, address, origin).await;
+        let admission = self.gate.admit(request.headers(), public, address, origin);
+        let admission = admission.instrument(info_span!("authenticate")).await;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
@@ -262,8 +267,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let size = BodySize(request.body().size_hint().upper().unwrap_or(u64::MAX));
-    request.extensions_mut().insert(size);
+    request.extensions_mut().insert(BodyMemory::default());
     request.extensions_mut().insert(target);
     if let Some(caller) = caller {
         request.extensions_mut().insert(caller);

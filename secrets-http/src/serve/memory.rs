@@ -3,6 +3,7 @@
 //! megabytes.
 
 mod parts;
+mod received;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use tokio::time::timeout;
 use warp::http::Extensions;
 
 pub use parts::{PART, Parts};
+pub use received::BodyMemory;
 
 /// Maximum number of large responses of an account that are prepared at the same time. There is no
 /// such limit for the whole process, because the operations reserve memory for the secrets that
@@ -65,6 +67,9 @@ struct Usage {
 struct Share {
     prepared: usize,
     bytes: u64,
+    /// Bytes that clients have announced and not sent yet. They count for the account, but not for
+    /// the whole budget: other accounts do not wait for a client that sends slowly.
+    announced: u64,
 }
 
 /// Memory that is reserved for a body. Dropping the reservation releases the memory.
@@ -107,17 +112,17 @@ impl MemoryBudget {
     /// Reserves the right to prepare a large response for the account. Waits until fewer than two
     /// large responses are being prepared for the account; fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
-        self.reserve(Some(account), Share { prepared: 1, bytes: 0 }).await
+        self.reserve(Some(account), Share { prepared: 1, ..Share::default() }).await
     }
 
-    /// Reserves memory for a request body of `bytes` bytes. Waits until the account may use it;
-    /// fails after three seconds.
-    pub async fn receive(
+    /// Reserves a part of the account's share for a request body of `announced` bytes, before it
+    /// arrives. Waits until the account may use it; fails after three seconds.
+    async fn announce(
         self: &Arc<Self>,
         account: UserId,
-        bytes: u64,
+        announced: u64,
     ) -> Result<Reservation, Error> {
-        self.reserve(Some(account), Share { prepared: 0, bytes }).await
+        self.reserve(Some(account), Share { announced, ..Share::default() }).await
     }
 
     /// Waits until the account may run an exclusive task, such as a scan: until no earlier
@@ -135,10 +140,16 @@ impl MemoryBudget {
         account: Option<UserId>,
         share: Share,
     ) -> Result<Reservation, Error> {
+        self.wait_until(|| self.try_reserve(account, share)).await
+    }
+
+    /// Waits until the attempt succeeds. Tries again whenever memory was released; fails after
+    /// three seconds.
+    async fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Error> {
         let reserved = async {
             loop {
                 let released = self.released.notified();
-                if let Some(reserved) = self.try_reserve(account, share) {
+                if let Some(reserved) = attempt() {
                     return reserved;
                 }
                 released.await;
@@ -157,12 +168,8 @@ impl MemoryBudget {
             // Work of all accounts leaves half of the budget to bodies.
             None => (usage.work, self.budget / 2),
         };
-        // A body larger than the budget is received only while no other memory is in use.
-        let fits = |used: u64, budget: u64| {
-            used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
-        };
-        let is_free = fits(own.bytes, max)
-            && fits(usage.all.bytes, self.budget)
+        let is_free = fits(own.bytes + own.announced, share.bytes + share.announced, max)
+            && fits(usage.all.bytes, share.bytes, self.budget)
             && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT;
         is_free.then(|| {
             usage.add(account, share);
@@ -175,11 +182,18 @@ impl MemoryBudget {
     }
 }
 
+/// True if a body of `bytes` bytes fits into a budget of which other bodies use `used` bytes. A
+/// body larger than the budget is received only while no other memory is in use.
+fn fits(used: u64, bytes: u64, budget: u64) -> bool {
+    used < budget && (used == 0 || used.saturating_add(bytes) <= budget)
+}
+
 impl Usage {
     fn add(&mut self, account: Option<UserId>, share: Share) {
         for usage in self.shares(account) {
             usage.prepared += share.prepared;
             usage.bytes += share.bytes;
+            usage.announced += share.announced;
         }
     }
 
@@ -187,6 +201,7 @@ impl Usage {
         for usage in self.shares(account) {
             usage.prepared -= share.prepared;
             usage.bytes -= share.bytes;
+            usage.announced -= share.announced;
         }
         if let Some(account) = account
             && self.accounts.get(&account) == Some(&Share::default())
@@ -221,14 +236,39 @@ impl Reservation {
     /// `bytes` bytes, which lasts until the body was sent.
     #[must_use]
     fn hold(mut self, bytes: u64) -> Self {
-        let share = Share { prepared: 0, bytes };
-        let mut usage = self.budget.usage();
+        let budget = Arc::clone(&self.budget);
+        self.replace(&mut budget.usage(), Share { bytes, ..Share::default() });
+        budget.released.notify_waiters();
+        self
+    }
+
+    /// Reserves memory for the first `size` bytes of an announced body. Waits until it is free;
+    /// fails after three seconds.
+    async fn receive_up_to(&mut self, size: u64) -> Result<(), Error> {
+        let missing = size.saturating_sub(self.share.bytes);
+        if missing == 0 {
+            return Ok(());
+        }
+        let budget = Arc::clone(&self.budget);
+        budget.wait_until(|| self.try_receive(missing)).await
+    }
+
+    fn try_receive(&mut self, bytes: u64) -> Option<()> {
+        let budget = Arc::clone(&self.budget);
+        let mut usage = budget.usage();
+        let share = Share {
+            bytes: self.share.bytes + bytes,
+            announced: self.share.announced.saturating_sub(bytes),
+            ..self.share
+        };
+        let others = usage.all.bytes - self.share.bytes;
+        fits(others, share.bytes, budget.budget).then(|| self.replace(&mut usage, share))
+    }
+
+    fn replace(&mut self, usage: &mut Usage, share: Share) {
         usage.add(self.account, share);
         usage.remove(self.account, self.share);
-        drop(usage);
         self.share = share;
-        self.budget.released.notify_waiters();
-        self
     }
 }
 
@@ -242,6 +282,6 @@ impl Drop for Reservation {
 #[async_trait]
 impl WorkMemory for WorkBudget {
     async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory, Error> {
-        Ok(Box::new(self.0.reserve(account, Share { prepared: 0, bytes }).await?))
+        Ok(Box::new(self.0.reserve(account, Share { bytes, ..Share::default() }).await?))
     }
 }

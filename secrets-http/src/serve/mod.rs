@@ -21,5 +21,6 @@ pub mod router;
 mod run_to_end;
 pub mod server;
 pub(crate) mod session_cookie;
+mod spans;
 pub mod target;
 pub mod tls;

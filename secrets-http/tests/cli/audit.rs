@@ -8,8 +8,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::home::wait;
+use crate::home::{Home, wait};
 use crate::server::Server;
+use crate::service::Scripted;
 
 #[test]
 fn entries_are_filtered_and_limited() {
@@ -138,4 +139,69 @@ fn following_prints_new_entries_once_until_ctrl_c() {
     let pid = Pid::from_raw(child.id().try_into().unwrap());
     kill(pid, Signal::SIGINT).unwrap();
     assert_eq!(wait(&mut child), Some(130));
+}
+
+#[test]
+fn a_page_without_entries_is_not_the_last_page() {
+    let service = Scripted::start(|request, _| {
+        let body = match request.split_once("&cursor=") {
+            None => json!({ "logs": [], "next_cursor": "a" }),
+            Some((_, "a")) => json!({ "logs": [], "next_cursor": "b" }),
+            Some(_) => json!({ "logs": [{ "id": "1", "action": "secret.read" }] }),
+        };
+        (200, body.to_string())
+    });
+
+    let printed = service.home().ok(&["audit", "--format", "ndjson"]);
+
+    assert!(printed.contains("secret.read"), "{printed}");
+    assert_eq!(service.requests().len(), 3);
+}
+
+/// Starts a service whose log is empty at first. The first request for new entries is refused, and
+/// the second returns one.
+fn refusing_new_entries_once() -> Scripted {
+    Scripted::start(|request, number| match (request.contains("order=asc"), number) {
+        (false, _) => (200, json!({ "logs": [] }).to_string()),
+        (true, 0) => (503, json!({ "error": "later", "code": "unavailable" }).to_string()),
+        (true, _) => (200, json!({ "logs": [{ "id": "1", "action": "secret.read" }] }).to_string()),
+    })
+}
+
+/// Follows the log with further options until the first entry is printed, and returns the entry.
+fn first_followed(home: &Home, options: &[&str]) -> Value {
+    let words = [&["-o", "json", "audit", "--follow"], options].concat();
+    let mut child = home
+        .command(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    serde_json::from_str(&line.unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn following_an_empty_log_begins_at_the_start_and_continues_after_a_failure() {
+    let service = refusing_new_entries_once();
+
+    assert_eq!(first_followed(&service.home(), &[])["action"], "secret.read");
+
+    let requests = service.requests();
+    assert!(!requests[0].contains("from="), "{requests:?}");
+    assert!(requests[1..].iter().all(|request| request.contains("from=")), "{requests:?}");
+}
+
+#[test]
+fn following_without_earlier_entries_does_not_read_them() {
+    let service = refusing_new_entries_once();
+
+    assert_eq!(first_followed(&service.home(), &["-n", "0"])["action"], "secret.read");
+
+    let requests = service.requests();
+    let is_new = |request: &String| request.contains("order=asc") && request.contains("from=");
+    assert!(requests.iter().all(is_new), "{requests:?}");
 }

@@ -1,8 +1,9 @@
 //! Tests of the command `secrets diff`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::Project;
+use crate::service::Scripted;
 
 fn project() -> Project {
     let project = Project::create();
@@ -94,4 +95,21 @@ fn an_environment_is_compared_with_a_file() {
     project.ok(&["export", "--out", "same.env"]);
     assert_eq!(project.ok(&["diff", "./same.env"]), "");
     project.run(&["diff", "staging", "none.env"]).fails(66, "none.env");
+}
+
+#[test]
+fn each_side_is_read_once() {
+    let service = Scripted::start(|_, _| {
+        let secret = json!({ "key": "A", "value": "kvc_1", "version": 1 });
+        (200, json!({ "secrets": [secret] }).to_string())
+    });
+    let home = service.home();
+
+    let ended = home.run_with(&["diff", "staging", "-", "--values"], "A=kvc_2\n");
+
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.stdout, "~ A\n    - kvc_1\n    + kvc_2\n");
+    let export = "GET /api/v1/projects/web/environments/staging/secrets/export";
+    assert_eq!(service.requests(), [export]);
+    home.run(&["diff", "-", "-"]).fails(64, "only one side");
 }

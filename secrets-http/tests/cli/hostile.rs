@@ -189,13 +189,13 @@ fn a_poll_interval_longer_than_the_code_ends_with_the_code() {
 }
 
 #[test]
-fn a_log_without_end_is_read_to_its_first_empty_page() {
+fn a_log_whose_cursor_stays_the_same_is_refused() {
     let service =
         Scripted::start(|_, _| (200, json!({ "logs": [], "next_cursor": "x" }).to_string()));
 
-    home(&service.url).ok(&["audit"]);
+    home(&service.url).run(&["audit"]).fails(76, "not what this version expects");
 
-    assert_eq!(service.received().matches("GET ").count(), 1);
+    assert_eq!(service.received().matches("GET ").count(), 2);
 }
 
 /// Starts a service whose responses contain the string [`HOSTILE`] in each name, value, time and

@@ -175,3 +175,36 @@ fn the_users_of_a_deleted_rotation_are_disabled_only_if_asked() {
     let shown = home.ok(&["-o", "json", "rotation", "show", "db"]);
     assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["status"], "disabled");
 }
+
+#[test]
+fn a_rotation_without_a_result_has_started_if_the_service_responds_otherwise() {
+    let running = Scripted::start(|request, _| {
+        if request.ends_with("/rotate") {
+            loop {
+                std::thread::park();
+            }
+        }
+        (200, json!({ "name": "db" }).to_string())
+    });
+
+    let ended = running.home().run(&["rotation", "rotate", "db"]);
+
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("started; "), "{ended:?}");
+    let unreachable = running.home().with("SECRETS_URL", "http://127.0.0.1:1");
+    unreachable.run(&["rotation", "rotate", "db"]).fails(69, "");
+}
+
+#[test]
+fn a_refused_rotation_has_the_exit_code_of_the_refusal() {
+    for (status, code) in [(429, 75), (403, 77), (404, 68)] {
+        let service = Scripted::start_with_headers(move |request, _| {
+            let status = if request.ends_with("/rotate") { status } else { 200 };
+            (status, "retry-after: 30\r\n".to_owned(), json!({ "error": "refused" }).to_string())
+        });
+
+        service.home().run(&["rotation", "rotate", "db"]).fails(code, "refused");
+
+        assert_eq!(service.requests().len(), 2);
+    }
+}

@@ -133,6 +133,19 @@ fn added_lines_complete_a_credential_of_several_lines() {
 }
 
 #[test]
+fn attributes_exclude_no_files_of_the_index() {
+    let home = Home::with_repository();
+    home.write(".gitattributes", "a -diff\nb binary\n");
+    home.write("a", &credential(1));
+    home.write("b", &credential(2));
+    home.git(&["add", "."]);
+
+    let ended = home.run(&["-o", "json", "scan", "--staged"]);
+
+    assert_eq!(found(&ended), [("a".to_owned(), 1), ("b".to_owned(), 1)], "{ended:?}");
+}
+
+#[test]
 fn each_credential_of_a_long_history_is_found_once_with_its_oldest_commit() {
     const COMMITS: u64 = 10_000;
     let home = Home::with_repository();

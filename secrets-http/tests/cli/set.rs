@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::home::Home;
 use crate::project::Project;
 use crate::script::Script;
 
@@ -89,4 +90,20 @@ fn a_hidden_key_has_no_inherited_value() {
 
     assert_eq!(project.values("preview"), json!({ "B": "kvc_1" }));
     project.run(&["set", "A=kvc_1", "--hide"]).fails(64, "without a value");
+}
+
+#[test]
+fn a_refused_argument_is_not_repeated() {
+    let home = Home::new();
+    let long = format!("A=kvc_{}", "x".repeat(100_000));
+
+    for (arguments, text) in [
+        (["A=kvc_1", "MY KEY=kvc_2"], "argument 2: the key "),
+        (["kvc 1", "A=kvc_2"], "argument 1: the key "),
+        ([long.as_str(), "B=kvc_2"], "argument 1: the value "),
+    ] {
+        let ended = home.run(&[&["set"], &arguments[..]].concat());
+
+        assert!(!ended.fails(64, text).stderr.contains("kvc"), "{ended:?}");
+    }
 }

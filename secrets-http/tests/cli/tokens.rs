@@ -136,3 +136,40 @@ fn a_revoked_token_works_no_more() {
     home.ok(&["token", "create", "twin"]);
     home.run(&["token", "revoke", "twin", "--yes"]).fails(64, "pass the ID");
 }
+
+#[test]
+fn an_option_or_variable_limits_a_token_of_named_projects_to_an_environment() {
+    let server = Server::start();
+    let home = home(&server);
+    let environments = |home: &Home, options: &[&str]| {
+        let create = ["-o", "json", "token", "create", "ci", "--projects", "web"];
+        let printed = home.ok(&[&create[..], options].concat());
+        serde_json::from_str::<Value>(&printed).unwrap()["environment_ids"].clone()
+    };
+    let id = |name: &str| {
+        let path = format!("/projects/web/environments/{name}");
+        home.api("GET", &path, &Value::Null)["id"].clone()
+    };
+    let (staging, production) = (id("staging"), id("production"));
+
+    assert_eq!(environments(&home, &[]), json!([staging]));
+    assert_eq!(environments(&home, &["-e", "production"]), json!([production]));
+    assert_eq!(environments(&home, &["--environments", "production"]), json!([production]));
+    home.write("secrets-project.toml", "environment = \"staging\"\n");
+    let home = home.with("SECRETS_ENVIRONMENT", "");
+    assert_eq!(environments(&home, &[]), json!([]));
+}
+
+#[test]
+fn a_token_of_all_projects_has_no_environment() {
+    let server = Server::start();
+    let home = home(&server);
+    let create = ["token", "create", "ci", "--all-projects"];
+
+    home.run(&[&create[..], &["-e", "staging"]].concat())
+        .fails(64, "--environment cannot be used with --all-projects");
+    home.run(&[&create[..], &["--environments", "staging"]].concat())
+        .fails(64, "cannot be used with");
+
+    assert_eq!(home.ok(&["-o", "name", "token", "list"]), "");
+}

@@ -179,6 +179,30 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
     assert_eq!(lags, [("audit prune", std::time::Duration::ZERO)]);
 }
 
+async fn a_log_that_is_pruned_meanwhile_is_valid(kind: Kind) {
+    let app = Build::on(kind).plan("free").without_workers().start().await;
+    let alice = sealed(&app).await;
+    repeat_newest(&app, team(&alice), 4_500).await;
+    app.seal().await;
+    app.wait(TimeDelta::days(8));
+    app.person("alice").await;
+    app.seal().await;
+    let engine = app.service.engine();
+    let verify_until_pruned = async {
+        loop {
+            let verified = audit::verify(engine).await.unwrap();
+            assert_eq!(verified.broken, []);
+            if verified.entries == 1 {
+                break;
+            }
+        }
+    };
+
+    let (pruned, ()) = tokio::join!(audit::prune(engine), verify_until_pruned);
+
+    pruned.unwrap();
+}
+
 async fn entries_are_deleted_after_the_retention_of_the_plan(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = sealed(&app).await;
@@ -212,6 +236,7 @@ mod changed {
         a_log_that_was_cut_at_either_end_is_found,
         a_chain_with_a_changed_end_stays_invalid_when_it_grows,
         names_of_actors_may_be_erased;
+        a_log_that_is_pruned_meanwhile_is_valid,
         a_broken_chain_holds_up_no_other,
     );
 }

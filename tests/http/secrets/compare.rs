@@ -279,6 +279,12 @@ async fn whatever_changes_a_comparison_changes_its_tag(app: App) {
     let parent = json!({ "inherits_from": "near" });
     alice.patch(&paths::environment(&web, "last"), &parent).await.is(200);
     changed("a parent").await;
+    let of_last = paths::permission(&web, "last", &bob.id);
+    alice.put(&of_last, &json!({ "role": "none" })).await.is(200);
+    changed("an environment without access").await;
+    let parent = json!({ "inherits_from": "production" });
+    alice.patch(&paths::environment(&web, "last"), &parent).await.is(200);
+    changed("the parent of an environment without access").await;
     for role in ["read", "none"] {
         let path = paths::permission(&web, "production", &bob.id);
         alice.put(&path, &json!({ "role": role })).await.is(200);

@@ -125,8 +125,7 @@ async fn an_import_takes_1_to_100_secrets(app: App) {
     let many = import(&alice, &web, &json!({ "secrets": numbered(101) })).await;
 
     none.is(400).code("invalid_request").says("secrets must be 1 to 100 secrets");
-    let message =
-        "secrets must be 1 to 100 secrets, and there are 101: import them in pieces of 100";
+    let message = "secrets must be 1 to 100 secrets: import more in pieces of 100";
     many.is(400).code("invalid_request").says(message);
     let list = alice.get(&paths::secrets(&web, "staging")).await.is(200).json();
     assert_eq!(list, json!({ "secrets": [] }));

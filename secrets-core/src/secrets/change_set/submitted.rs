@@ -22,7 +22,7 @@ const LIMIT: usize = 1_000;
 ] })))]
 pub struct SubmittedChangeSet {
     /// Changes to make: 1 to 1,000, each secret key of an environment at most once.
-    #[serde(deserialize_with = "object::list")]
+    #[serde(deserialize_with = "object::bounded_list::<LIMIT, _, _>")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1_000))]
     changes: Vec<SubmittedChange>,
     /// `true` returns the results without changing anything. The default is `false`.
@@ -80,7 +80,7 @@ impl TryFrom<SubmittedChangeSet> for ChangeSet {
 
     fn try_from(SubmittedChangeSet { changes, dry_run }: SubmittedChangeSet) -> Result<Self> {
         if changes.is_empty() || changes.len() > LIMIT {
-            let rule = format!("must be 1 to {LIMIT} changes, and there are {}", changes.len());
+            let rule = format!("must be 1 to {LIMIT} changes");
             return Err(Error::invalid("changes", rule));
         }
         let mut broken = Vec::new();

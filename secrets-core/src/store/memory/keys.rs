@@ -3,7 +3,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::state::{KeyTimes, State, owned, refers};
+use super::state::{KeyTimes, State, owned};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::{ProjectKeyRecord, Sealed};
 use crate::model::{
@@ -98,11 +98,9 @@ impl KeyWrites for Session<Pending> {
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
         let keys = state.project_keys.get_mut(&key.project);
-        refers(keys.is_some(), "project")?;
-        let Some(keys) = keys else { return Err(GONE) };
-        if keys.contains_key(&key.version) {
+        let Some(keys) = keys.filter(|keys| !keys.contains_key(&key.version)) else {
             return Err(StoreError::Duplicate(Subject::Project));
-        }
+        };
         keys.insert(key.version, key.clone().into());
         for version in 0..key.version {
             if let Some(times) = state.key_times.get_mut(&(key.project, version)) {

@@ -106,7 +106,8 @@ pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     }
 }
 
-/// The keys of a deleted project are listed until the project is purged, which deletes them.
+/// The keys of a deleted project are listed until the project is purged, which deletes them. A
+/// purged project gets no new key.
 pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn Store) {
     let world = World::build(store).await;
     let second = version(&world.key, 2);
@@ -124,6 +125,12 @@ pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn
 
     let mut seen = read(store).await;
     assert_eq!(seen.replaced_project_keys(None, 9).await.unwrap(), []);
+    assert_eq!(seen.project_key_counts().await.unwrap(), ProjectKeyCounts::default());
+    let mut tx = begin(store).await;
+    let third = version(&world.key, 3);
+    assert_duplicate(tx.insert_project_key(&third, at(62)).await, Subject::Project);
+    drop(tx);
+    let mut seen = read(store).await;
     assert_eq!(seen.project_key_counts().await.unwrap(), ProjectKeyCounts::default());
 }
 

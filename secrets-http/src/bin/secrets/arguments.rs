@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use secrets_core::model::Violation;
+use zeroize::Zeroizing;
 
 use crate::commands;
 use crate::failure::Exit;
@@ -67,6 +68,30 @@ pub(crate) struct Global {
     /// Allow plain HTTP to a server that is not on this machine.
     #[arg(long, global = true)]
     pub(crate) insecure_http: bool,
+}
+
+/// Argument that may contain a secret value. The command parses it, because clap would repeat it in
+/// the message about an invalid argument. `Debug` does not show it.
+#[derive(Clone)]
+pub(crate) struct HiddenArgument(Zeroizing<String>);
+
+impl HiddenArgument {
+    /// Returns the text of the argument.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for HiddenArgument {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl std::fmt::Debug for HiddenArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HiddenArgument(..)")
+    }
 }
 
 /// Format of the data on standard output.

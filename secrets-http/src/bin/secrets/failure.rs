@@ -109,6 +109,12 @@ impl Failure {
         Self::new(Exit::Configuration, message)
     }
 
+    /// True if the failure may end by itself: the service is unreachable, or refuses requests for
+    /// some time.
+    pub(crate) fn is_temporary(&self) -> bool {
+        matches!(self.exit, Exit::Unavailable | Exit::RateLimited)
+    }
+
     /// Changes the exit code of the failure to 125, which `secrets run` uses for all failures of
     /// this program itself.
     pub(crate) fn of_run(mut self) -> Self {

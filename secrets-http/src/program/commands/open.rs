@@ -34,7 +34,7 @@ use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
     DatabaseSettings, Exit, Failure, Hidden, MailSettings, TlsFiles, TokenIssuer, describe_unknown,
 };
-use crate::program::{debug, logs};
+use crate::program::{debug, logs, traces};
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::tls;
 
@@ -48,6 +48,9 @@ pub(super) fn log(
         .parse()
         .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a valid log filter"))?;
     logs::start(filter, settings.format);
+    if cfg!(not(feature = "otel")) && traces::is_configured() {
+        tracing::warn!("traces are not exported: the program was built without the feature `otel`");
+    }
     for variable in unknown {
         tracing::warn!("{}", describe_unknown(variable));
     }

@@ -70,8 +70,10 @@ async fn the_wait_ends_when_memory_is_released_or_after_a_time() {
 #[tokio::test]
 async fn requests_use_the_same_budget() {
     let budget = Arc::new(MemoryBudget::new(1_000));
-    let receive =
-        |number, bytes| budget.receive(account(number), bytes).now_or_never().map(Result::unwrap);
+    let receive = |number, bytes| {
+        let mut reserved = announce(&budget, number, bytes)?;
+        arrive(&mut reserved, bytes).then_some(reserved)
+    };
 
     let large = receive(1, 5_000);
     assert!(large.is_some(), "a body larger than the budget is received alone");
@@ -82,6 +84,59 @@ async fn requests_use_the_same_budget() {
     assert!(receive(1, 1).is_none());
     assert!(prepare(&budget, 1).is_none());
     assert!(receive(2, 250).is_some());
+}
+
+fn announce(budget: &Arc<MemoryBudget>, number: u128, bytes: u64) -> Option<Reservation> {
+    budget.announce(account(number), bytes).now_or_never().map(Result::unwrap)
+}
+
+fn arrive(reserved: &mut Reservation, bytes: u64) -> bool {
+    reserved.receive_up_to(bytes).now_or_never().is_some()
+}
+
+#[tokio::test]
+async fn bodies_that_are_announced_and_not_sent_keep_only_their_account_waiting() {
+    let budget = Arc::new(MemoryBudget::new(1_000));
+
+    let mut slow: Vec<_> = (1..=8).map(|number| announce(&budget, number, 250).unwrap()).collect();
+    assert!(slow.iter_mut().all(|body| arrive(body, 50)));
+
+    assert_eq!(budget.used(), 400);
+    assert!(announce(&budget, 1, 1).is_none() && prepare(&budget, 1).is_none());
+    let mut other = announce(&budget, 9, 250).unwrap();
+    assert!(arrive(&mut other, 250) && prepare(&budget, 9).is_none());
+    assert!(arrive(&mut slow[0], 250) && !arrive(&mut slow[1], 250), "the budget is the limit");
+    drop(other);
+    assert!(arrive(&mut slow[1], 250));
+    drop(slow);
+    assert_eq!(budget.used(), 0);
+    assert!(budget.usage().accounts.is_empty());
+}
+
+#[tokio::test]
+async fn a_body_is_reserved_in_parts_until_the_last_clone_is_dropped() {
+    let budget = Arc::new(MemoryBudget::new(1 << 20));
+    let body = BodyMemory::default();
+    body.announce(1 << 20).await.unwrap();
+    body.receive(1 << 20).await.unwrap();
+    assert_eq!(budget.used(), 0, "the body of an anonymous request is not counted");
+
+    body.count_for(&budget, account(1));
+    let part = PART as u64;
+    body.announce(part).await.unwrap();
+    body.receive(PART).await.unwrap();
+    assert_eq!(budget.used(), 0, "a small body is not counted");
+    body.announce(3 * part).await.unwrap();
+    for (arrived, used) in [(1, part), (PART, part), (PART + 1, 2 * part), (3 * PART, 3 * part)] {
+        body.receive(arrived).await.unwrap();
+        assert_eq!(budget.used(), used);
+    }
+
+    let clone = body.clone();
+    drop(body);
+    assert_eq!(budget.used(), 3 * part);
+    drop(clone);
+    assert_eq!(budget.used(), 0);
 }
 
 #[tokio::test]
@@ -136,7 +191,7 @@ async fn a_body_is_sent_in_parts_and_its_memory_is_held_until_the_end() {
     let answer = prepare(&budget, 1);
     let mut body = Parts::new(Full::new(Bytes::from(text.clone())), answer);
     assert_eq!(body.size_hint().exact(), Some(200_000));
-    assert_eq!(budget.usage().all, Share { prepared: 0, bytes: 200_000 });
+    assert_eq!(budget.usage().all, Share { bytes: 200_000, ..Share::default() });
 
     let mut sent = Vec::new();
     while let Some(part) = body.frame().await {

@@ -6,7 +6,8 @@ use super::{Connected, Row, Session, Transaction, bigint};
 use crate::crypto::{ProjectKeyRecord, Sealed};
 use crate::model::{ProjectId, Subject, Time};
 use crate::store::{
-    KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, StoreResult,
+    KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -107,6 +108,17 @@ impl KeyWrites for Session<Transaction> {
     }
 
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()> {
+        // First, so that the row of the key before is locked: a purge deletes it.
+        let statement = sqlx::query(
+            "UPDATE project_keys SET replaced_at = $1
+             WHERE project_id = $2 AND version < $3 AND replaced_at IS NULL",
+        )
+        .bind(now)
+        .bind(key.project.uuid())
+        .bind(i64::from(key.version));
+        if self.write(statement).await? == 0 {
+            return Err(StoreError::Duplicate(Subject::Project));
+        }
         let statement = sqlx::query(
             "INSERT INTO project_keys (project_id, version, kek_id, wrapped, created_at)
              VALUES ($1, $2, $3, $4, $5)
@@ -117,15 +129,7 @@ impl KeyWrites for Session<Transaction> {
         .bind(i64::from(key.kek_id))
         .bind(&key.wrapped)
         .bind(now);
-        self.insert(Subject::Project, statement).await?;
-        let statement = sqlx::query(
-            "UPDATE project_keys SET replaced_at = $1
-             WHERE project_id = $2 AND version < $3 AND replaced_at IS NULL",
-        )
-        .bind(now)
-        .bind(key.project.uuid())
-        .bind(i64::from(key.version));
-        self.write(statement).await.map(drop)
+        self.insert(Subject::Project, statement).await
     }
 
     async fn lock_project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<()> {

@@ -10,6 +10,7 @@ use sqlx::pool::{Pool, PoolConnection};
 use sqlx::{Connection as _, Database, SqlSafeStr as _};
 use sqlx_core::transaction::TransactionManager as _;
 use tokio::time::timeout;
+use tracing::{Instrument as _, info_span};
 
 use super::super::super::cache::{Cache, CacheView, RunningCommit};
 use super::answers::Answers;
@@ -104,7 +105,7 @@ impl Waits {
     /// and the duration of the wait.
     async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<(PoolConnection<Db>, Duration)> {
         let (began, call) = (Instant::now(), self.answers.begin());
-        let acquired = pool.acquire().await;
+        let acquired = pool.acquire().instrument(info_span!("wait for connection")).await;
         drop(call);
         let waited = began.elapsed();
         let microseconds = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
@@ -211,7 +212,9 @@ impl StatementLimit {
         self.has_failed |= mem::replace(&mut self.is_busy, true);
         let call = self.answers.begin();
         let limit = self.timeout.saturating_sub(self.waited).max(self.timeout / 2);
-        let result = timeout(limit, statement).await.map_err(|_| error::unavailable(NO_ANSWER))?;
+        let span = info_span!("SQL", otel.kind = "client", db.system.name = Db::NAME);
+        let result = timeout(limit, statement).instrument(span).await;
+        let result = result.map_err(|_| error::unavailable(NO_ANSWER))?;
         call.answered();
         self.has_failed |=
             matches!(result, Err(StoreError::Unavailable(_) | StoreError::Corrupt(_)));

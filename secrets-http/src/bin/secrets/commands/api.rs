@@ -4,10 +4,12 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use percent_encoding::percent_decode_str;
 use reqwest::Method;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
+use crate::arguments::HiddenArgument;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::service::Request;
@@ -21,8 +23,8 @@ pub(crate) struct Api {
     /// Path, such as /projects; /api/v1 is added unless the path begins with it.
     path: String,
     /// Field of the JSON body; a value that is valid JSON is sent as such, others as text.
-    #[arg(short, long = "field", value_name = "KEY=VALUE", value_parser = field, conflicts_with = "input")]
-    fields: Vec<(String, Value)>,
+    #[arg(short, long = "field", value_name = "KEY=VALUE", conflicts_with = "input")]
+    fields: Vec<HiddenArgument>,
     /// File with the request body; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
@@ -34,21 +36,22 @@ pub(crate) struct Api {
 impl Api {
     /// Sends the request and prints the response.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
-        let service = cx.service()?;
+        let fields = self.fields.iter().map(|argument| field(argument.reveal()));
+        let fields = fields.collect::<Result<Map<_, _>, _>>()?;
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
-        let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let (segments, query) = (segments(path)?, parameters(query)?);
+        let segments: Vec<_> = segments.iter().map(String::as_str).collect();
         let rest = segments.strip_prefix(&["api", "v1"]).unwrap_or(&segments);
+        let service = cx.service()?;
         let mut request = Request::new(self.method, rest);
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (name, value) in &query {
             request = request.query(name, value);
         }
         request = request.header("accept", "*/*");
         if let Some(path) = &self.input {
             request = request.text(read(path)?, self.content_type);
-        } else if !self.fields.is_empty() {
-            request =
-                request.json(&Value::Object(self.fields.into_iter().collect::<Map<_, _>>()))?;
+        } else if !fields.is_empty() {
+            request = request.json(&fields)?;
         }
         let response = service.send(request).await?;
         cx.output.raw(response.body())?;
@@ -67,10 +70,39 @@ fn method(text: &str) -> Result<Method, String> {
     }
 }
 
-fn field(text: &str) -> Result<(String, Value), String> {
-    let (name, value) = text.split_once('=').ok_or("must have the form KEY=VALUE")?;
+fn field(text: &str) -> Result<(String, Value), Failure> {
+    let form = || Failure::usage("--field: must have the form KEY=VALUE");
+    let (name, value) = text.split_once('=').ok_or_else(form)?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok((name.to_owned(), value))
+}
+
+/// Returns the segments of a path, percent-decoded.
+fn segments(path: &str) -> Result<Vec<String>, Failure> {
+    path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect()
+}
+
+/// Returns the names and values of the query parameters, percent-decoded.
+fn parameters(query: &str) -> Result<Vec<(String, String)>, Failure> {
+    let parameter = |pair: &str| -> Result<_, Failure> {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((decoded(name)?, decoded(value)?))
+    };
+    query.split('&').filter(|pair| !pair.is_empty()).map(parameter).collect()
+}
+
+/// Percent-decodes a text. The request encodes it again, so it must not be encoded twice.
+fn decoded(text: &str) -> Result<String, Failure> {
+    let is_complete = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let bytes = percent_decode_str(text);
+    let decoded = Some(bytes).filter(|_| text.split('%').skip(1).all(is_complete));
+    let decoded = decoded.and_then(|bytes| bytes.decode_utf8().ok());
+    decoded.map(std::borrow::Cow::into_owned).ok_or_else(|| {
+        Failure::usage("the path is not percent-encoded correctly; %25 is a percent sign")
+    })
 }
 
 /// Reads the body of the request from a file, or from standard input for the path `-`.

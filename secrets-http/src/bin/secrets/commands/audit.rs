@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use reqwest::Method;
+use secrets_core::model::{Clock as _, SystemClock, Time};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::team::TeamOption;
 use crate::arguments::OutputFormat;
+use crate::comparison::unreadable;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::output::Column;
@@ -158,53 +160,80 @@ impl Audit {
         cx.output.list(&json!({ "logs": logs }), "logs", &COLUMNS)
     }
 
-    /// Prints the newest entries, then new entries as they are written.
+    /// Prints the newest entries, then new entries as they are written. Continues after a
+    /// temporary failure.
     async fn follow(&self, cx: &Invocation, query: &Query<'_>) -> Result<Outcome, Failure> {
         let mut printed = Printed::default();
+        let mut last = text(SystemClock.now());
+        let mut first = self.filter.from.clone();
+        if self.limit == 0 {
+            // No entry from before the start is printed, not even one of the last seconds.
+            first = first.max(Some(last.clone()));
+        }
         let mut logs = query.read("desc", self.filter.from.as_deref(), self.limit).await?;
         logs.reverse();
-        let mut last = self.filter.from.clone();
+        let mut is_interrupted = false;
         loop {
             logs.retain(|entry| printed.insert(entry));
             if let Some(time) = logs.last().and_then(|entry| entry["created_at"].as_str()) {
-                last = Some(time.to_owned());
+                time.clone_into(&mut last);
             }
-            if cx.output.format == OutputFormat::Table && self.format.is_none() {
-                logs.iter().try_for_each(|entry| cx.output.line(&line(entry)))?;
-            } else {
-                self.print(cx, &logs)?;
-            }
+            self.print_new(cx, &logs)?;
             tokio::time::sleep(POLL_INTERVAL).await;
-            let from = last.as_deref().map(earlier).max(self.filter.from.clone());
-            logs = query.read("asc", from.as_deref(), MAX_PRINTED).await?;
+            let from = Some(earlier(&last)).max(first.clone());
+            logs = match query.read("asc", from.as_deref(), MAX_PRINTED).await {
+                Ok(logs) => {
+                    is_interrupted = false;
+                    logs
+                }
+                Err(failure) if failure.is_temporary() => {
+                    if !std::mem::replace(&mut is_interrupted, true) {
+                        let message = &failure.message;
+                        cx.output.warn(&format!("entries cannot be read, trying again: {message}"));
+                    }
+                    Vec::new()
+                }
+                Err(failure) => return Err(failure),
+            };
         }
+    }
+
+    /// Prints entries of `--follow`, each in one line unless another format is chosen.
+    fn print_new(&self, cx: &Invocation, logs: &[Value]) -> Result<(), Failure> {
+        if cx.output.format == OutputFormat::Table && self.format.is_none() {
+            return logs.iter().try_for_each(|entry| cx.output.line(&line(entry)));
+        }
+        self.print(cx, logs)
     }
 }
 
 impl Query<'_> {
-    /// Loads audit entries page by page until there are `limit` entries or no more.
+    /// Loads audit entries page by page until there are `limit` entries or no more. A page can have
+    /// a cursor although it has no entries.
     async fn read(
         &self,
         order: &str,
         from: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Value>, Failure> {
-        let (mut logs, mut cursor) = (Vec::new(), None);
+        let (mut logs, mut cursor) = (Vec::new(), None::<String>);
         while logs.len() < limit {
             let count = PAGE.min(limit - logs.len());
             let mut request = self.request(from).query("order", order);
             request = request.query("limit", count.to_string());
-            if let Some(cursor) = cursor {
+            if let Some(cursor) = &cursor {
                 request = request.query("cursor", cursor);
             }
             let page: Page = self.service.send(request).await?.json()?;
-            let is_empty = page.logs.is_empty();
             logs.extend(page.logs);
-            cursor = page.next_cursor;
-            // An empty page is the last page, even if the service returns a cursor.
-            if cursor.is_none() || is_empty {
+            if page.next_cursor.is_none() {
                 break;
             }
+            // With the same cursor again, the log would be read without end.
+            if page.next_cursor == cursor {
+                return Err(unreadable());
+            }
+            cursor = page.next_cursor;
         }
         Ok(logs)
     }
@@ -265,8 +294,11 @@ fn line(entry: &Value) -> String {
 
 /// Returns the time that is [`OVERLAP`] before the given time.
 fn earlier(time: &str) -> String {
-    chrono::DateTime::parse_from_rfc3339(time).map_or_else(
-        |_| time.to_owned(),
-        |time| (time - OVERLAP).to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
-    )
+    chrono::DateTime::parse_from_rfc3339(time)
+        .map_or_else(|_| time.to_owned(), |time| text(time.to_utc() - OVERLAP))
+}
+
+/// Returns a time in the form of the service's times.
+fn text(time: Time) -> String {
+    time.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }

@@ -98,24 +98,42 @@ impl Diff {
             let place = cx.place(&service).await?;
             (place.project, place.environment, self.a.clone())
         };
-        let sides = Sides { service: &service, project: &project };
-        let mut differences = match (Side::parse(&a), Side::parse(&b)) {
-            (Side::Environment(a), Side::Environment(b)) => {
-                sides.compare(a, b, self.keys_only).await?
-            }
-            (a, b) => differences(&sides.values(a).await?, &sides.values(b).await?, self.keys_only),
-        };
-        if self.values {
-            let (from, to) =
-                (sides.values(Side::parse(&a)).await?, sides.values(Side::parse(&b)).await?);
-            add_values(&mut differences, &from, &to);
+        if a == "-" && b == "-" {
+            return Err(Failure::usage("only one side can be standard input"));
         }
+        let sides = Sides { service: &service, project: &project };
+        let mut differences = self.differences(&sides, Side::parse(&a), Side::parse(&b)).await?;
         let is_equal = differences.iter().all(|difference| difference.state == State::Same);
         if !self.all {
             differences.retain(|difference| difference.state != State::Same);
         }
         print(cx, &Document { from: &a, to: &b, differences })?;
         Ok(if is_equal { Outcome::Done } else { Outcome::Negative })
+    }
+
+    /// Compares the two sides. The values of a side are read at most once.
+    async fn differences(
+        &self,
+        sides: &Sides<'_>,
+        a: Side<'_>,
+        b: Side<'_>,
+    ) -> Result<Vec<Difference>, Failure> {
+        let compared = match (a, b) {
+            (Side::Environment(a), Side::Environment(b)) => {
+                let compared = sides.compare(a, b, self.keys_only).await?;
+                if !self.values {
+                    return Ok(compared);
+                }
+                Some(compared)
+            }
+            _ => None,
+        };
+        let (from, to) = (sides.values(a).await?, sides.values(b).await?);
+        let mut compared = compared.unwrap_or_else(|| differences(&from, &to, self.keys_only));
+        if self.values {
+            add_values(&mut compared, &from, &to);
+        }
+        Ok(compared)
     }
 }
 

@@ -36,6 +36,8 @@ enum Round {
     Finished,
     /// The editor must be opened again with this text.
     Again(Zeroizing<String>),
+    /// The changes could not be applied. The editor can be opened again with this text.
+    Failed(Failure, Zeroizing<String>),
 }
 
 impl Edit {
@@ -57,17 +59,30 @@ impl Edit {
 
 impl Session<'_> {
     async fn run(mut self) -> Result<(), Failure> {
-        let mut text = document::write(&self.environment, &self.environment.entries());
+        let mut text = self.original();
         for _ in 0..MAX_ROUNDS {
             let edited = self.open(&text).await?;
-            if *edited == *text {
-                return self.unchanged(&text);
+            let clean = document::without_marks(&edited, &text);
+            if *edited == *text && *clean != *text {
+                // The user has given up: the comments about problems are still there.
+                let message = "the marked lines were not changed; nothing was written";
+                return Err(Failure::new(Exit::Data, message));
             }
-            match self.round(document::without_marks(&edited)).await? {
+            if *clean == *self.original() {
+                let message = "the file is unchanged; nothing was written";
+                return self.cx.output.result(message, &Answer::default());
+            }
+            match self.round(clean).await? {
                 Round::Finished => return Ok(()),
-                Round::Again(marked) => text = marked,
+                Round::Again(marked) => {
+                    self.asks("Edit again?")?;
+                    text = marked;
+                }
+                Round::Failed(failure, unsaved) => {
+                    self.asks_after(failure, "Edit again?")?;
+                    text = unsaved;
+                }
             }
-            self.asks("Edit again?")?;
         }
         Err(Failure::new(Exit::Data, format!("no valid document in {MAX_ROUNDS} attempts")))
     }
@@ -80,15 +95,9 @@ impl Session<'_> {
         file.read()
     }
 
-    /// Ends the session because the user has not changed the text. If the text contains comments
-    /// about problems, which this program has inserted, the user has given up, and this is a
-    /// failure.
-    fn unchanged(&self, text: &str) -> Result<(), Failure> {
-        if *document::without_marks(text) != *text {
-            let message = "the marked lines were not changed; nothing was written";
-            return Err(Failure::new(Exit::Data, message));
-        }
-        self.cx.output.result("the file is unchanged; nothing was written", &Answer::default())
+    /// Returns the document of the environment, without changes of the user.
+    fn original(&self) -> Zeroizing<String> {
+        document::write(&self.environment, &self.environment.entries())
     }
 
     async fn round(&mut self, text: Zeroizing<String>) -> Result<Round, Failure> {
@@ -124,23 +133,35 @@ impl Session<'_> {
                     self.cx.output.result(&answer.summary(), &answer)?;
                     return Ok(Round::Finished);
                 }
-                Err(failure) if failure.exit == Exit::Unavailable => self.asks_retry(failure)?,
+                Err(failure) if failure.is_temporary() => {
+                    self.asks_after(failure, "Try again?")?;
+                }
                 Err(failure) => break failure,
             }
         };
+        if failure.exit == Exit::Conflict {
+            self.cx.output.warn(&failure.message);
+            return Ok(self.reload(&entries).await);
+        }
         let refusals = refusals(&failure);
-        if failure.exit != Exit::Conflict && refusals.is_empty() {
-            return Err(failure);
+        if refusals.is_empty() {
+            return Ok(Round::Failed(failure, document::write(&self.environment, &entries)));
         }
         self.cx.output.warn(&failure.message);
-        if failure.exit != Exit::Conflict {
-            let entries = with_marks(entries, &refusals);
-            return Ok(Round::Again(document::write(&self.environment, &entries)));
-        }
-        let now = Environment::load(self.service, &place).await?;
-        let entries = merge(&self.environment, &now, &entries);
-        self.environment = now;
+        let entries = with_marks(entries, &refusals);
         Ok(Round::Again(document::write(&self.environment, &entries)))
+    }
+
+    /// Loads the secrets again after a conflict, and merges the user's changes into them.
+    async fn reload(&mut self, entries: &[Entry]) -> Round {
+        match Environment::load(self.service, &self.environment.place).await {
+            Ok(now) => {
+                let merged = merge(&self.environment, &now, entries);
+                self.environment = now;
+                Round::Again(document::write(&self.environment, &merged))
+            }
+            Err(failure) => Round::Failed(failure, document::write(&self.environment, entries)),
+        }
     }
 
     fn confirms(&self, number: usize) -> Result<bool, Failure> {
@@ -160,14 +181,14 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Asks whether to send the changes again. Returns `failure` if the user answers no or cannot
-    /// be asked.
-    fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
+    /// Prints a failure, and asks whether to continue. Returns `failure` if the user answers no or
+    /// cannot be asked.
+    fn asks_after(&self, failure: Failure, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);
         }
         self.cx.output.warn(&failure.message);
-        if self.cx.output.asks_yes("Try again?")? { Ok(()) } else { Err(failure) }
+        if self.cx.output.asks_yes(question)? { Ok(()) } else { Err(failure) }
     }
 }
 

@@ -8,6 +8,7 @@ use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
 use zeroize::Zeroizing;
 
+use crate::arguments::HiddenArgument;
 use crate::changes::{Action, Change, ChangeSet};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
@@ -24,8 +25,8 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub(crate) struct Set {
     /// Key, or key and value. Without a value, the value is asked for, or read from standard input
     /// without the line break at its end.
-    #[arg(required = true, value_name = "KEY[=VALUE]", value_parser = assignment)]
-    secrets: Vec<Assignment>,
+    #[arg(required = true, value_name = "KEY[=VALUE]")]
+    secrets: Vec<HiddenArgument>,
     /// Read the value from a file, exactly as it is.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "hide"])]
     from_file: Option<PathBuf>,
@@ -48,7 +49,7 @@ pub(crate) struct Set {
 }
 
 /// Key with an optional value. `Debug` does not show the value.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Assignment {
     key: SecretKey,
     value: Option<Plaintext>,
@@ -57,11 +58,12 @@ struct Assignment {
 impl Set {
     /// Creates or changes the secrets.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
-        self.check_combination()?;
+        let assignments = self.assignments()?;
+        self.check_combination(&assignments)?;
         let service = cx.service()?;
         let place = cx.place(&service).await?;
-        let mut changes = Vec::with_capacity(self.secrets.len());
-        for assignment in &self.secrets {
+        let mut changes = Vec::with_capacity(assignments.len());
+        for assignment in &assignments {
             let action = if self.hide { Action::Hide } else { self.setting(cx, assignment)? };
             changes.push(Change {
                 environment: place.environment.clone(),
@@ -70,7 +72,7 @@ impl Set {
                 expected_version: self.if_version,
             });
         }
-        if self.secrets.iter().any(|assignment| assignment.value.is_some()) {
+        if assignments.iter().any(|assignment| assignment.value.is_some()) {
             cx.output.hint("the shell may remember this value: `secrets set KEY` asks for it");
         }
         let set = ChangeSet { project: &place.project, changes: &changes };
@@ -78,10 +80,19 @@ impl Set {
         Ok(Outcome::Done)
     }
 
-    fn check_combination(&self) -> Result<(), Failure> {
-        let without_value = self.secrets.iter().filter(|secret| secret.value.is_none()).count();
+    /// Parses the arguments. An error contains the position of the argument, not its text.
+    fn assignments(&self) -> Result<Vec<Assignment>, Failure> {
+        let parse = |(number, argument): (usize, &HiddenArgument)| {
+            assignment(argument.reveal())
+                .map_err(|rule| Failure::usage(format!("argument {number}: {rule}")))
+        };
+        (1..).zip(&self.secrets).map(parse).collect()
+    }
+
+    fn check_combination(&self, assignments: &[Assignment]) -> Result<(), Failure> {
+        let without_value = assignments.iter().filter(|secret| secret.value.is_none()).count();
         let has_source = self.from_file.is_some() || self.generate.is_some() || self.hide;
-        if has_source && without_value < self.secrets.len() {
+        if has_source && without_value < assignments.len() {
             let message = "--from-file, --generate and --hide need a KEY without a value";
             return Err(Failure::usage(message));
         }

@@ -16,6 +16,7 @@ use crate::invocation::Invocation;
 use crate::output::{Column, NewFile, cell};
 use crate::resource::{Kind, Resource};
 use crate::service::Request;
+use crate::settings::Source;
 
 const TOKENS: Kind = Kind {
     noun: "token",
@@ -70,10 +71,10 @@ struct Create {
     #[arg(long, value_delimiter = ',', value_name = "PROJECT")]
     projects: Vec<String>,
     /// Give access to all projects of the team, including later ones.
-    #[arg(long, conflicts_with = "projects")]
+    #[arg(long, conflicts_with_all = ["projects", "environments"])]
     all_projects: bool,
-    /// Environments that the token can access, separated by commas [default: the environment of -e,
-    /// or all].
+    /// Environments that the token can access, separated by commas [default: the environment of the
+    /// settings, or all; with --projects, the environment of the project file is not used].
     #[arg(long, value_delimiter = ',', value_name = "ENVIRONMENT")]
     environments: Vec<String>,
     /// Lifetime in days [default: unlimited].
@@ -168,6 +169,7 @@ impl Create {
     /// Returns the body of the request that creates the token. By default, the token is for the
     /// project and environment of the settings.
     async fn body(self, cx: &Invocation, resource: &Resource<'_>) -> Result<NewToken, Failure> {
+        let environment = self.environment(cx)?;
         let given = |names: Vec<String>| Some(names).filter(|names| !names.is_empty());
         let is_default = !self.all_projects && self.projects.is_empty();
         let (team_id, project_ids) = if is_default {
@@ -176,9 +178,8 @@ impl Create {
         } else {
             (self.team.named(&resource.service).await?, given(self.projects))
         };
-        let environment = cx.settings.environment.as_ref().filter(|_| is_default);
-        let environments = given(self.environments)
-            .or_else(|| environment.map(|setting| vec![setting.value.clone()]));
+        let environments =
+            given(self.environments).or_else(|| environment.map(|environment| vec![environment]));
         Ok(NewToken {
             name: self.name,
             team_id,
@@ -190,6 +191,22 @@ impl Create {
             expires_at: self.expires_at,
             ip_allowlist: self.ip_allowlist,
         })
+    }
+
+    /// Returns the environment of the settings that limits the token by default. An environment in
+    /// the project file limits it only together with the project of the settings.
+    fn environment(&self, cx: &Invocation) -> Result<Option<String>, Failure> {
+        let Some(setting) = &cx.settings.environment else { return Ok(None) };
+        let is_used = match &setting.source {
+            // The service accepts no environments for a token of all projects.
+            Source::Option(name) if self.all_projects => {
+                let message = format!("{name} cannot be used with --all-projects");
+                return Err(Failure::usage(message));
+            }
+            Source::Option(_) | Source::Variable(_) => !self.all_projects,
+            _ => !self.all_projects && self.projects.is_empty(),
+        };
+        Ok(is_used.then(|| setting.value.clone()))
     }
 }
 

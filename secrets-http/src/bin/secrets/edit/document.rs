@@ -100,12 +100,14 @@ fn push_quoted(text: &mut String, value: &str) {
         text.push('\'');
         return;
     }
-    let has_spaces_at_ends = value.contains(" \n") || value.contains("\t\n");
+    // A line must not look like a mark, which is removed before the document is read.
+    let has_marks = value.contains(&format!("\n{MARK}"));
+    let is_one_line = has_marks || value.contains(" \n") || value.contains("\t\n");
     text.push('"');
     for c in value.chars() {
         match c {
             '\r' => text.push_str("\\r"),
-            '\n' if has_spaces_at_ends => text.push_str("\\n"),
+            '\n' if is_one_line => text.push_str("\\n"),
             '"' | '\\' | '$' => text.extend(['\\', c]),
             _ => text.push(c),
         }
@@ -182,11 +184,16 @@ pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     marked
 }
 
-/// Removes the comments about problems that this program has inserted into the text.
-pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
+/// Removes the comments about problems from an edited text. `opened` is the text that the editor
+/// was opened with, in which this program has inserted the comments.
+pub(crate) fn without_marks(text: &str, opened: &str) -> Zeroizing<String> {
+    let marks = opened.lines().filter(|line| line.starts_with(MARK));
+    let marks: BTreeSet<_> = marks.map(str::trim_end).collect();
     let mut clean = Zeroizing::new(String::with_capacity(text.len()));
-    for line in text.split_inclusive('\n').filter(|line| !line.starts_with(MARK)) {
-        clean.push_str(line);
+    for line in text.split_inclusive('\n') {
+        if !marks.contains(line.trim_end()) {
+            clean.push_str(line);
+        }
     }
     clean
 }
@@ -230,6 +237,7 @@ mod tests {
             "a \nb",
             "# no",
             "#! secrets: no",
+            "a\n#! secrets: no",
             "\t",
             "`",
             "x'\\\"$`\n\r\t ",
@@ -247,6 +255,7 @@ mod tests {
         let text = write(&environment(&["OTHER", "a.b-c"]), &entries);
 
         assert_eq!(parse(&text).unwrap(), entries);
+        assert_eq!(*without_marks(&text, &text), *text);
         let stripped: Vec<_> = text.lines().map(str::trim_end).collect();
         assert_eq!(parse(&stripped.join("\n")).unwrap().len(), entries.len());
     }
@@ -269,7 +278,7 @@ mod tests {
         assert!(
             marked.contains("y'\n#! secrets: the next line is invalid: must be KEY=value\nnons")
         );
-        assert_eq!(*without_marks(&marked), text);
+        assert_eq!(*without_marks(&marked, &marked), text);
         assert_eq!(parse("A=1\nA=2\n").unwrap_err().line, 2);
         assert_eq!(parse("A=1\nB=\"open\nC=1").unwrap_err().line, 2);
     }

@@ -1,7 +1,7 @@
 //! Text editor of the user.
 
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tokio::sync::oneshot;
@@ -93,7 +93,7 @@ impl Editor {
     fn command(&self, path: &Path) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
-        if matches!(self.name(), "vim" | "nvim" | "gvim") {
+        if self.is_vim() {
             command.args(VIM_ARGUMENTS);
         }
         without_token(&mut command);
@@ -103,8 +103,19 @@ impl Editor {
 
     /// Returns the file name of the editor's program.
     fn name(&self) -> &str {
-        let path = Path::new(&self.words[0]);
-        path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+        name_of(Path::new(&self.words[0]))
+    }
+
+    /// True if the editor is Vim or Neovim, which may also be installed as `vi`. Other programs of
+    /// this name would not start with the arguments for Vim.
+    fn is_vim(&self) -> bool {
+        match self.name() {
+            "vi" => linked(&self.words[0]).is_some_and(|path| {
+                let name = name_of(&path);
+                name == "nvim" || name.starts_with("vim")
+            }),
+            name => matches!(name, "vim" | "nvim" | "gvim"),
+        }
     }
 
     /// Fails if the editor would return before the user has saved the file. `variable` names the
@@ -128,6 +139,21 @@ impl Editor {
         }
         Ok(())
     }
+}
+
+/// Returns the file name of a path; empty if there is none in Unicode.
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Returns the file of a program, without symbolic links. A name without a slash is searched in the
+/// folders of the variable `PATH`.
+fn linked(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Path::new(program).canonicalize().ok();
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).find_map(|folder| folder.join(program).canonicalize().ok())
 }
 
 /// Process of the editor, terminated when dropped.

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
 
-/// Maximum size of the edited file, in bytes.
+/// Maximum size of the edited file, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// File that an editor opens. When dropped, the file and all files that the editor has created
@@ -51,9 +51,12 @@ impl PrivateFile {
             _ => failed(&format!("cannot be read: {error}")),
         })?;
         let mut bytes = Zeroizing::new(Vec::new());
-        file.take(MAX_BYTES)
+        file.take(MAX_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| failed(&format!("cannot be read: {error}")))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(failed("is larger than 64 MiB"));
+        }
         let text = std::str::from_utf8(&bytes).map_err(|_| failed("is not text in UTF-8"))?;
         Ok(Zeroizing::new(text.to_owned()))
     }

@@ -9,7 +9,7 @@ use nix::unistd::getpgrp;
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::child::{self, Change, Child};
 use super::environment::{Environment, Rules};
@@ -31,6 +31,9 @@ use crate::service::Service;
 /// Maximum time to wait until killed processes have disappeared, before the program is started
 /// again.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time after which a failed write of the file of `--mount` is tried again.
+const REWRITE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Everything that is needed to run a program under supervision.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ struct Supervisor<'a> {
     inputs: Supervised<'a>,
     environment: Environment,
     mount: Option<Mounted>,
+    /// Values that could not be written to the file of `--mount`, and the time of the next attempt.
+    unwritten: Option<(Instant, Values)>,
     signals: Signals,
     masking: Option<Masking>,
     /// Terminal on standard input, which the program uses together with this process.
@@ -108,6 +113,7 @@ impl<'a> Supervisor<'a> {
             inputs,
             environment,
             mount,
+            unwritten: None,
             signals,
             masking,
             terminal,
@@ -133,6 +139,10 @@ impl<'a> Supervisor<'a> {
             let ended = tokio::select! {
                 signal = self.signals.next() => self.on_signal(signal),
                 message = receive(&mut changes) => self.on_message(message).await?,
+                () = wait_for_rewrite(self.unwritten.as_ref()) => {
+                    self.rewrite_again();
+                    None
+                }
                 () = Masking::relay(&mut self.masking) => None,
             };
             if let Some(status) = ended {
@@ -247,7 +257,7 @@ impl<'a> Supervisor<'a> {
     /// was asked to end during a restart of the program.
     async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
         match message {
-            Message::Changed(values) => return self.on_values(&values).await,
+            Message::Changed(values) => return self.on_values(values).await,
             Message::Interrupted(failure) => {
                 self.warn(&format!("changes cannot be seen, trying again: {}", failure.message));
             }
@@ -279,17 +289,28 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Restarts the program if its environment variables have changed. Returns the exit code if
-    /// this process was asked to end during the restart.
-    async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
+    /// Tries again to write values to the file of `--mount`. A further failure is not reported.
+    fn rewrite_again(&mut self) {
+        if let Some((_, values)) = self.unwritten.take()
+            && self.rewrite(&values).is_err()
+        {
+            self.unwritten = Some((Instant::now() + REWRITE_INTERVAL, values));
+        }
+    }
+
+    /// Restarts the program if its environment variables have changed, or writes the file of
+    /// `--mount` again. Returns the exit code if this process was asked to end during the restart.
+    async fn on_values(&mut self, values: Values) -> Result<Option<u8>, Failure> {
         if self.mount.is_some() {
-            if let Err(failure) = self.rewrite(values) {
-                self.warn(&format!("file not changed: {}", failure.message));
+            self.unwritten = None;
+            if let Err(failure) = self.rewrite(&values) {
+                self.warn(&format!("file not changed, trying again: {}", failure.message));
+                self.unwritten = Some((Instant::now() + REWRITE_INTERVAL, values));
             }
             return Ok(None);
         }
         let Supervised { rules, place, .. } = &self.inputs;
-        let environment = match rules.compose(environment::parent(), place, values) {
+        let environment = match rules.compose(environment::parent(), place, &values) {
             Ok(environment) => environment,
             Err(failure) => {
                 self.warn(&format!("not restarted: {}", failure.message));
@@ -306,7 +327,7 @@ impl<'a> Supervisor<'a> {
             return Ok(Some(status));
         }
         self.take_terminal_back();
-        self.prepare_masking(values)?;
+        self.prepare_masking(&values)?;
         let (terminal, masking) = (self.terminal.as_ref(), self.masking.as_ref());
         self.child = start(&self.inputs.program, &environment, terminal, masking)?;
         (self.environment, self.is_stopped, self.modes) = (environment, false, None);
@@ -387,6 +408,15 @@ struct Ending {
 
 /// Signals that ask a program to end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Waits until the file of `--mount` is to be written again. Waits forever if the file has the
+/// current values.
+async fn wait_for_rewrite(unwritten: Option<&(Instant, Values)>) {
+    match unwritten {
+        Some((time, _)) => sleep_until(*time).await,
+        None => std::future::pending().await,
+    }
+}
 
 /// Waits for the next message of the watch for changed secrets. Waits forever if there is no watch
 /// or if it has ended.

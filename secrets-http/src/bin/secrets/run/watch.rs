@@ -53,6 +53,24 @@ pub(super) struct Watch {
     revision: Option<String>,
     splay: Duration,
     messages: mpsc::Sender<Message>,
+    outage: Outage,
+}
+
+/// Failures since the last time that the watch worked.
+#[derive(Debug)]
+struct Outage {
+    /// Time to wait before the next connection.
+    backoff: Duration,
+    /// True if [`Message::Interrupted`] was sent.
+    is_interrupted: bool,
+    /// True if [`Message::Revoked`] was sent.
+    is_revoked: bool,
+}
+
+impl Default for Outage {
+    fn default() -> Self {
+        Self { backoff: MIN_BACKOFF, is_interrupted: false, is_revoked: false }
+    }
 }
 
 impl Watch {
@@ -65,46 +83,53 @@ impl Watch {
         splay: Duration,
     ) -> mpsc::Receiver<Message> {
         let (messages, receiver) = mpsc::channel(1);
-        let watch = Self { service, place, etag, revision: None, splay, messages };
+        let (revision, outage) = (None, Outage::default());
+        let watch = Self { service, place, etag, revision, splay, messages, outage };
         tokio::spawn(watch.run());
         receiver
     }
 
     async fn run(mut self) {
-        let mut backoff = MIN_BACKOFF;
-        let (mut is_interrupted, mut is_revoked) = (false, false);
         while !self.messages.is_closed() {
-            let started = self.revision.clone();
             if let Err(failure) = self.follow().await {
-                let revoked = is_revocation(&failure);
-                let is_sent = if revoked { &mut is_revoked } else { &mut is_interrupted };
-                if !std::mem::replace(is_sent, true) {
-                    let message = if revoked {
-                        Message::Revoked(failure)
-                    } else {
-                        Message::Interrupted(failure)
-                    };
-                    self.send(message).await;
-                }
+                self.report(failure).await;
             }
-            if self.revision != started {
-                (backoff, is_interrupted, is_revoked) = (MIN_BACKOFF, false, false);
-            }
+            let backoff = self.outage.backoff;
             sleep(backoff / 2 + random(backoff / 2)).await;
-            backoff = (backoff * 2).min(MAX_BACKOFF);
+            self.outage.backoff = (backoff * 2).min(MAX_BACKOFF);
         }
     }
 
-    /// Handles the events of one connection until it ends.
+    /// Reports a failure, unless a failure of the same kind was reported in this outage.
+    async fn report(&mut self, failure: Failure) {
+        let revoked = is_revocation(&failure);
+        let outage = &mut self.outage;
+        let is_sent = if revoked { &mut outage.is_revoked } else { &mut outage.is_interrupted };
+        if !std::mem::replace(is_sent, true) {
+            let message =
+                if revoked { Message::Revoked(failure) } else { Message::Interrupted(failure) };
+            self.send(message).await;
+        }
+    }
+
+    /// Handles the events of one connection until it ends. An outage ends when a change is fetched,
+    /// or when the service has sent more than the first event, which it sends immediately.
     async fn follow(&mut self) -> Result<(), Failure> {
         let mut events = Events::open(self).await?;
-        while let Some(revision) = events.next().await? {
-            if self.revision.as_ref() != Some(&revision) {
-                let revision = events.settle(revision).await?;
-                sleep(random(self.splay)).await;
-                self.refresh().await?;
-                // A change that could not be fetched is announced again by the next connection.
-                self.revision = Some(revision);
+        let mut is_working = false;
+        while events.read().await? {
+            while let Some(revision) = take_revision(&mut events.buffer) {
+                if self.revision.as_ref() != Some(&revision) {
+                    let revision = events.settle(revision).await?;
+                    sleep(random(self.splay)).await;
+                    self.refresh().await?;
+                    // A change that could not be fetched is announced again by the next connection.
+                    self.revision = Some(revision);
+                    is_working = true;
+                }
+            }
+            if std::mem::replace(&mut is_working, true) {
+                self.outage = Outage::default();
             }
         }
         Ok(())

@@ -165,9 +165,10 @@ fn staged_files() -> Result<Vec<Staged>, Failure> {
 }
 
 /// Returns the lines that the index adds, from the headers of its diff without context lines. Files
-/// are identified by object IDs, because Git may quote paths.
+/// are identified by object IDs, because Git may quote paths. All files are compared as text, also
+/// those that an attribute (`-diff`, `binary`) excludes.
 fn added_lines() -> Result<AddedLines, Failure> {
-    let mut command = diff(&["--unified=0", "--full-index"]);
+    let mut command = diff(&["--unified=0", "--full-index", "--text"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&error))?;
     let mut reader = BufReader::new(child.stdout.take().ok_or_else(interrupted)?);
     let (mut added, mut object) = (AddedLines::new(), String::new());

@@ -7,13 +7,14 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
 
 use self::connection::Create;
 use crate::failure::{Failure, Outcome};
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, Place};
 use crate::output::Column;
 use crate::resource::{Kind, Resource};
-use crate::service::Request;
+use crate::service::{Request, Response, Service};
 
 /// Time for which `rotate` waits for the result if `--wait` is not given. The service continues the
 /// rotation afterwards.
@@ -130,8 +131,7 @@ impl Rotation {
                 print_test(cx, &resource.service.send(request).await?.json()?)
             }
             Action::Rotate { name: Name { name }, wait } => {
-                let path = place.path(&["rotations", &name, "rotate"]);
-                rotate(cx, resource, &path, wait).await
+                rotate(cx, resource.service, &place, &name, wait).await
             }
             Action::Pause(Name { name }) => {
                 resource.change(Method::PUT, &one(&name), &json!({ "status": "paused" })).await
@@ -162,20 +162,44 @@ impl Rotation {
 /// rotation even if the response does not arrive in time.
 async fn rotate(
     cx: &Invocation,
-    resource: Resource<'_>,
-    path: &[&str],
+    service: Service,
+    place: &Place,
+    name: &str,
     wait: bool,
 ) -> Result<Outcome, Failure> {
-    let service = resource.service.with_timeout(WAIT_TIME.max(cx.settings.timeout));
-    let sending = service.send(Request::new(Method::POST, path));
-    let limit = if wait { Duration::MAX } else { START_TIME };
-    let Ok(response) = tokio::time::timeout(limit, sending).await else {
+    let path = place.path(&["rotations", name, "rotate"]);
+    let request = Request::new(Method::POST, &path);
+    let response = if wait {
+        service.with_timeout(WAIT_TIME.max(cx.settings.timeout)).send(request).await?
+    } else if let Some(response) = start(&service, place, name, &request).await? {
+        response
+    } else {
         cx.output.note("started; `secrets rotation history` shows the result");
         return Ok(Outcome::Done);
     };
-    let attempt: Value = response?.json()?;
+    let attempt: Value = response.json()?;
     cx.output.object(&attempt, ATTEMPTS.columns)?;
     Ok(if attempt["status"] == "success" { Outcome::Done } else { Outcome::Negative })
+}
+
+/// Sends the request that starts a rotation. Returns `None` if no response arrives within
+/// [`START_TIME`]. First reads the rotation: so that a service that cannot be reached, or that
+/// refuses requests, is not mistaken for one that rotates. The request itself is sent only once,
+/// because a wait after the status 429 would look the same.
+async fn start(
+    service: &Service,
+    place: &Place,
+    name: &str,
+    request: &Request<'_>,
+) -> Result<Option<Response>, Failure> {
+    service.value(&place.path(&["rotations", name])).await?;
+    let sending = service.send_once(request, Instant::now() + WAIT_TIME);
+    match timeout(START_TIME, sending).await {
+        Ok(Ok(response)) if response.status().is_success() => Ok(Some(response)),
+        Ok(Ok(response)) => Err(response.failure()),
+        Ok(Err(failure)) => Err(failure),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Prints the result of a connection test. The exit code is 1 if the test has failed.

@@ -1,0 +1,148 @@
+//! Tests of the traces that the server program exports with OpenTelemetry.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use prost::Message as _;
+use secrets_tests::{Receiver, Taken, paths};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::program::{Program, folder, jwt};
+
+/// Trace and span that a client names in the header `traceparent`.
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const PARENT: &str = "b7ad6b7169203331";
+
+fn serve(name: &str, folder: &Path, collector: &str) -> Program {
+    Program::serve(name, &folder.join("secrets.db"))
+        .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+        .with("OTEL_BSP_SCHEDULE_DELAY", "50")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the spans of these exports, after checking their form and their resource.
+fn spans(taken: &[Taken]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for export in taken {
+        assert_eq!(export.line, "POST /v1/traces");
+        let export = ExportTraceServiceRequest::decode(&*export.bytes).unwrap();
+        for of_resource in export.resource_spans {
+            let attributes = of_resource.resource.unwrap().attributes;
+            let name = attributes.into_iter().find(|attribute| attribute.key == "service.name");
+            let name = name.unwrap().value.unwrap().value.unwrap();
+            assert_eq!(name, Value::StringValue("secrets".to_owned()));
+            spans.extend(of_resource.scope_spans.into_iter().flat_map(|scope| scope.spans));
+        }
+    }
+    spans
+}
+
+fn attributes(span: &Span) -> HashMap<&str, &Value> {
+    let attributes = span.attributes.iter();
+    attributes
+        .map(|KeyValue { key, value, .. }| (key.as_str(), value.as_ref().unwrap()))
+        .map(|(key, value)| (key, value.value.as_ref().unwrap()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_a_trace_without_names_values_and_credentials() {
+    let folder = folder("traces");
+    let collector = Receiver::start().await;
+    let mut program = serve("traces", &folder, &collector.url("")).start();
+    let alice = program.person("alice").await;
+    let project = alice.project("Orchard").await;
+    alice.secret(&project, "production", "HARVEST_KEY", "kvc_apples").await;
+    let path = paths::secret(&project, "production", "HARVEST_KEY");
+
+    let parent = format!("00-{TRACE}-{PARENT}-01");
+    alice.raw(Method::GET, &path, &[("traceparent", &parent)], "").await.is(200);
+    alice.get(&path.replace("HARVEST_KEY", "NONE")).await.is(404);
+    assert!(program.terminate(Duration::from_secs(20)).success());
+
+    let taken = collector.taken();
+    let spans = spans(&taken);
+    let route = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
+    let requests = || spans.iter().filter(|span| span.name == format!("GET {route}"));
+    let found = requests().find(|span| hex(&span.trace_id) == TRACE).unwrap();
+    assert_eq!(hex(&found.parent_span_id), PARENT);
+    assert_eq!(found.kind(), SpanKind::Server);
+    let of_found = attributes(found);
+    assert_eq!(of_found["http.request.method"], &Value::StringValue("GET".to_owned()));
+    assert_eq!(of_found["http.route"], &Value::StringValue(route.to_owned()));
+    assert_eq!(of_found["http.response.status_code"], &Value::IntValue(200));
+    let missing = requests().find(|span| hex(&span.trace_id) != TRACE).unwrap();
+    assert!(missing.parent_span_id.is_empty());
+    assert_eq!(attributes(missing)["http.response.status_code"], &Value::IntValue(404));
+    assert!(missing.status.as_ref().is_none_or(|status| status.code() == StatusCode::Unset));
+
+    // Every other span of the trace is below the request.
+    let inner: Vec<_> =
+        spans.iter().filter(|span| span.trace_id == found.trace_id && *span != found).collect();
+    for name in ["authenticate", "secret.get", "SQL", "record audit entry"] {
+        assert!(inner.iter().any(|span| span.name == name), "no span {name}");
+    }
+    for span in &inner {
+        let is_parent = |other: &&Span| other.span_id == span.parent_span_id;
+        let parent = spans.iter().find(is_parent).unwrap();
+        assert_eq!(parent.trace_id, found.trace_id);
+    }
+
+    let secret = [jwt("alice"), "Orchard".to_owned(), "HARVEST_KEY".to_owned()];
+    let secret = secret.iter().map(String::as_str).chain(["kvc_apples", "alice@example.com"]);
+    for text in secret {
+        let holds = |export: &Taken| memchr::memmem::find(&export.bytes, text.as_bytes()).is_some();
+        assert!(!taken.iter().any(holds), "a trace contains {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn periodic_background_work_makes_no_traces() {
+    let folder = folder("traces_idle");
+    let collector = Receiver::start().await;
+    let mut program = serve("traces_idle", &folder, &collector.url("")).start();
+    program.person("alice").await;
+    // The workers have run, and stored the entry of the sign-in.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(program.terminate(Duration::from_secs(20)).success());
+
+    let spans = spans(&collector.taken());
+    let roots = spans.iter().filter(|span| span.parent_span_id.is_empty());
+    let names: Vec<_> = roots.map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["POST /api/v1/auth/sync"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_does_not_answer_delays_neither_requests_nor_the_stop() {
+    let folder = folder("traces_stalled");
+    // Accepts connections, but answers nothing.
+    let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let mut program = serve("traces_stalled", &folder, &url)
+        // The queue holds fewer spans than the requests have.
+        .with("OTEL_BSP_MAX_QUEUE_SIZE", "16")
+        .with("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+        .start();
+    let client = program.bearer(&jwt("alice"));
+
+    for _ in 0..50 {
+        let began = Instant::now();
+        client.post("/api/v1/auth/sync", &json!({})).await.is(200);
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+
+    assert!(program.terminate(Duration::from_secs(12)).success());
+    drop(collector);
+}
