@@ -91,7 +91,7 @@ impl Operation for CreateRotation {
         let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
         let kind = connection::requested_kind(cx.ports(), &integration_type)?;
         let target = connection::target(policy, kind, connection_method, connection, proxy)?;
-        check_rotation_quota(cx, &scope).await?;
+        let current = count_rotations(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
         let (connection, proxy) = connection::seal(&Sealer::of(cx, &scope), id, &target)?;
@@ -112,6 +112,7 @@ impl Operation for CreateRotation {
         }
         record.schedule.work_at = work_at(&record, false, now);
         insert_with_keys(cx, &record, &keys).await?;
+        scope.plan.admit(Quota::Rotations, current, 1)?;
         cx.set_resource("rotation", id.uuid(), record.settings.name.as_str());
         cx.add_detail("integration_type", record.settings.integration.as_str());
         cx.add_detail("permission_level", record.settings.level.as_str());
@@ -119,14 +120,12 @@ impl Operation for CreateRotation {
     }
 }
 
-/// Fails if another rotation would exceed the limit of the team's plan.
-async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<()> {
+/// Returns the number of rotations of the team; zero if its plan does not limit them.
+async fn count_rotations(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<u64> {
     if scope.plan.limit(Quota::Rotations).is_none() {
-        return Ok(());
+        return Ok(0);
     }
-    let team = scope.project.team;
-    let current = cx.reads().count_rotations(team).await?;
-    scope.plan.admit(Quota::Rotations, current, 1)
+    Ok(cx.reads().count_rotations(scope.project.team).await?)
 }
 
 /// Inserts the rotation and reserves the secret keys that it writes. Fails if a secret with one of
