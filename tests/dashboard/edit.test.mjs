@@ -177,7 +177,7 @@ test("what is saved stays saved if the page cannot load it", async () => {
   isFailing = true;
   await page.locator("#grid").press("Control+s");
   await page.getByRole("button", { name: "Save 1 change" }).click();
-  await page.getByText("This page still shows the state before: reload it.").waitFor();
+  await page.getByText("This page still shows the earlier state: reload it.").waitFor();
   assert.equal(await bar(page).isVisible(), false);
   assert.equal(await value(slug, "staging", "REDIS_URL"), "kvc_stored");
 
@@ -191,7 +191,7 @@ test("what is saved stays saved if the page cannot load it", async () => {
   await cell(page, "REDIS_URL", "staging").and(page.locator("[aria-label*='v2']")).waitFor();
   // The general notice about the failure has not replaced the notice about the save.
   const notices = await page.evaluate(() => [...new Set(window.notices)].filter(Boolean));
-  assert.deepEqual(notices, ["Saved 1 change. This page still shows the state before: reload it.", "Saved 1 change."]);
+  assert.deepEqual(notices, ["Saved 1 change. This page still shows the earlier state: reload it.", "Saved 1 change."]);
 });
 
 for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]]) {

@@ -140,7 +140,7 @@ test("the value of a token stays visible if the list cannot be loaded again", as
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("once");
   await dialog.getByRole("button", { name: "New token" }).click();
-  await page.locator(".failure").getByText("This page still shows the state before.").waitFor();
+  await page.locator(".failure").getByText("This page still shows the earlier state.").waitFor();
   const value = await dialog.getByLabel("Token", { exact: true }).inputValue();
   const [{ token_prefix }] = await tokens();
   assert.ok(value.startsWith(token_prefix));

@@ -145,7 +145,7 @@ test("values are copied as lines, and what no line can carry is left out by name
   for (const key of ["DATABASE_URL", "DEBUG_TOOLBAR"]) await page.locator(`[aria-label='${key}, development, own value, v2']`).waitFor();
   await goTo(page, "", "development");
   await press(page, "Shift+ArrowDown", "Shift+ArrowDown", "c");
-  await page.getByText("Copied 2 values of development. Each read is recorded. Left out, because a line cannot carry their keys or values: DATABASE_URL.").waitFor();
+  await page.getByText("Copied 2 values of development. Each read is recorded. Left out, because their keys or values cannot be written as a line: DATABASE_URL.").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "API_KEY=kvc_development-API_KEY\nDEBUG_TOOLBAR='kvc_two words'\n");
   assert.doesNotMatch(await page.content(), /kvc_/);
   await press(page, "Control+a", "c");

@@ -10,8 +10,9 @@ use crate::store::StoreResult;
 /// not wait long.
 pub(super) const MAX_ENTRIES: u32 = 1_000;
 
-/// Maximum number of deleted users that one run of the worker processes.
-const MAX_USERS: u32 = 16;
+/// Maximum number of deleted users that one run of the worker processes. A user is processed in
+/// every run for ten minutes ([`ANONYMIZATION_MARGIN`](crate::store::ANONYMIZATION_MARGIN)).
+const MAX_USERS: u32 = 1_000;
 
 /// Maximum number of transactions in one run of the worker, so that the run ends well within its
 /// timeout.
@@ -22,7 +23,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Worker that removes the names and e-mail addresses of deleted users from the audit log. The
 /// deletion of an account changes at most 1,000 audit entries (`MAX_ENTRIES`); this worker changes
-/// the rest.
+/// the rest, and the entries of requests that were in progress at the deletion.
 pub const ANONYMIZATION: Periodic = Periodic {
     name: "anonymization",
     schedule: Schedule::every(INTERVAL),
@@ -30,7 +31,7 @@ pub const ANONYMIZATION: Periodic = Periodic {
 };
 
 /// Removes the names and e-mail addresses of deleted users from the audit log, in short
-/// transactions: at most 16 users and 500 transactions per call. If the entries of one user cannot
+/// transactions: at most 1,000 users and 500 transactions per call. If the entries of one user cannot
 /// be changed, the other users are still processed, and the first error is returned at the end.
 pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
     let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
@@ -53,7 +54,7 @@ pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
 
 async fn anonymize_batch(engine: &Engine, user: UserId) -> StoreResult<bool> {
     let mut tx = engine.store().begin().await?;
-    let is_complete = tx.resume_anonymization(user, MAX_ENTRIES).await?;
+    let is_complete = tx.resume_anonymization(user, MAX_ENTRIES, engine.now()).await?;
     tx.commit().await?;
     Ok(is_complete)
 }

@@ -64,7 +64,7 @@ impl Operation for DeleteAccount {
         // Called near the end, because the call locks the batches of all teams.
         cx.complete_audit_log().await?;
         // The worker `anonymization` continues.
-        cx.tx().anonymize_actor(user.id, MAX_ENTRIES).await?;
+        cx.tx().anonymize_actor(user.id, MAX_ENTRIES, now).await?;
         cx.shared::<Refusals>().forget(user.id);
         cx.audit.is_anonymized = true;
         cx.audit.resource = Some(("account", Some(user.id.uuid()), None));

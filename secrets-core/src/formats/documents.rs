@@ -96,7 +96,7 @@ pub(super) fn json_at_most(
     max: usize,
 ) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let mut document = serde_json::Deserializer::from_str(text);
-    let entries = Object { max, room: usize::MAX }.deserialize(&mut document);
+    let entries = Object { max, max_bytes: usize::MAX }.deserialize(&mut document);
     let entries = entries.and_then(|entries| document.end().map(|()| entries));
     entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
 }
@@ -123,7 +123,7 @@ pub(super) fn yaml_at_most(
     if text.len() > MAX_YAML_BYTES || brackets > MAX_YAML_BRACKETS {
         return Err(BadDocument::TooMuch);
     }
-    let object = Object { max, room: MAX_YAML_BYTES };
+    let object = Object { max, max_bytes: MAX_YAML_BYTES };
     let entries = object.deserialize(yaml_serde::Deserializer::from_str(text));
     entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
 }
@@ -141,7 +141,7 @@ struct Object {
     max: usize,
     /// Maximum size of all keys and values in bytes. Aliases can repeat a long text of a YAML
     /// document many times.
-    room: usize,
+    max_bytes: usize,
 }
 
 /// Value of a key in an object: a string, or any other JSON or YAML value.
@@ -201,8 +201,8 @@ impl<'de> Visitor<'de> for Object {
         while entries.len() < self.max {
             let Some((key, entry)) = map.next_entry::<String, Entry>()? else { break };
             let size = key.len() + entry.len();
-            is_too_much = self.room < size;
-            self.room = self.room.saturating_sub(size);
+            is_too_much = self.max_bytes < size;
+            self.max_bytes = self.max_bytes.saturating_sub(size);
             let is_error = matches!(entry, Entry::Other) || is_too_much;
             entries.push((key, entry));
             // The first error is reported. Reading further lists could take long, because aliases
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for Object {
                 break;
             }
         }
-        // Does not follow aliases.
+        // `IgnoredAny` does not follow aliases.
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Entries { entries, is_too_much })
     }

@@ -93,6 +93,11 @@ impl ProjectId {
     pub const NIL: Self = Self(Uuid::nil());
 }
 
+impl AuditId {
+    /// Lowest possible entry ID: it sorts before the ID of every entry.
+    pub const NIL: Self = Self(Uuid::nil());
+}
+
 impl AuditBatchId {
     /// Lowest possible batch ID: it sorts before the ID of every batch.
     pub const NIL: Self = Self(Uuid::nil());

@@ -5,11 +5,17 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time, UserId};
+
+/// Time for which the audit log of a deleted user is watched for further entries: requests that were
+/// in progress at the deletion can still write some. Longer than any request, with the difference
+/// between the clocks of the nodes.
+pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 
 /// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
 /// resources are deleted. No field contains a secret value.
@@ -332,14 +338,20 @@ pub trait AuditWrites: Send {
 
     /// Removes the name and e-mail address of a user from the oldest audit entries whose actor is
     /// the user, at most `limit`. The entries keep the user's ID. Returns true if no entries are
-    /// left. Otherwise, [`unfinished_anonymizations`](AuditReads::unfinished_anonymizations) lists
-    /// the user, and [`resume_anonymization`](Self::resume_anonymization) continues.
-    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
+    /// left now. From then on, [`unfinished_anonymizations`](AuditReads::unfinished_anonymizations)
+    /// lists the user, and [`resume_anonymization`](Self::resume_anonymization) continues.
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32, now: Time) -> StoreResult<bool>;
 
     /// Continues [`anonymize_actor`](Self::anonymize_actor) with the next entries, at most `limit`.
-    /// Returns true if no entries are left; has no effect if the anonymization is complete. Waits
-    /// for concurrent transactions that call this for the same user.
-    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
+    /// Returns true if no entries are left now. The anonymization is complete when no entries were
+    /// found for [`ANONYMIZATION_MARGIN`], including those whose time was up to that long before;
+    /// then this has no effect. Waits for concurrent transactions that call this for the same user.
+    async fn resume_anonymization(
+        &mut self,
+        user: UserId,
+        limit: u32,
+        now: Time,
+    ) -> StoreResult<bool>;
 
     /// Locks the audit chains of these teams, and returns the start and end of each chain. Skips
     /// teams without a chain.

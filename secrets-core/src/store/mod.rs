@@ -69,8 +69,8 @@ mod users;
 mod webhooks;
 
 pub use audit::{
-    ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
-    AuditScope, AuditSeal, AuditWrites, ChainExtension,
+    ANONYMIZATION_MARGIN, ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads,
+    AuditRecord, AuditScope, AuditSeal, AuditWrites, ChainExtension,
 };
 pub use device_logins::{
     DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus,

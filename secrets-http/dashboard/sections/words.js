@@ -8,7 +8,7 @@ const roles = { owner: "owner", admin: "admin", member: "member", write: "read a
 export const words = {
   roles,
   copyRefused: "The browser did not allow copying. Select the text, then press Ctrl-C.",
-  stale: "This page still shows the state before.",
+  stale: "This page still shows the earlier state.",
   adminsOnly: {
     title: "For owners and admins",
     text: (/** @type {string} */ team) => `Only these people of ${team} can see this page:`,

@@ -63,7 +63,7 @@ export function parsed(text) {
 export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));
 
 /** Variables that a shell sets itself. The core has the same list (`formats/mod.rs`). */
-const OF_SHELL = new Set([
+const SHELL_VARIABLES = new Set([
   "BASHOPTS", "BASHPID", "BASH_ARGV0", "BASH_COMMAND", "BASH_SUBSHELL", "BASH_VERSINFO", "COLUMNS", "DIRSTACK",
   "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO", "LINES", "OPTIND", "PPID", "RANDOM",
   "SECONDS", "SHELLOPTS", "SRANDOM", "UID", "_",
@@ -75,7 +75,7 @@ const OF_SHELL = new Set([
  * @param {string} key @param {string} value
  */
 export function lineOf(key, value) {
-  if (!/^\w+$/.test(key) || OF_SHELL.has(key)) return null;
+  if (!/^\w+$/.test(key) || SHELL_VARIABLES.has(key)) return null;
   // python-dotenv replaces `${…}` even within single quotes.
   if (/[\r\u2028\u2029\0]|\$\{/.test(value)) return null;
   if (/^[A-Za-z0-9_./:@%+,?&=-]*$/.test(value)) return `${key}=${value}`;

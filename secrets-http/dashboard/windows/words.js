@@ -54,7 +54,7 @@ export const words = {
     forbidden: "You may not make all of these changes. Nothing was saved.",
     forbiddenRow: "You may not write in this environment.",
     refused: (/** @type {string} */ text) => `Nothing was saved: ${text}`,
-    stale: (/** @type {number} */ number) => `Saved ${plural(number, "change")}. This page still shows the state before: reload it.`,
+    stale: (/** @type {number} */ number) => `Saved ${plural(number, "change")}. This page still shows the earlier state: reload it.`,
     tooMany: (/** @type {number} */ most) => `At most ${count(most)} changes can be saved at once. Discard some of them.`,
   },
   paste: {
@@ -77,7 +77,7 @@ export const words = {
     tooMany: (/** @type {number} */ most) => `At most ${count(most)} values can be copied at once. Export the environment instead.`,
     copied: (/** @type {number} */ number, /** @type {string} */ environment) =>
       `Copied ${plural(number, "value")} of ${environment}. Each read is recorded.`,
-    refused: (/** @type {string} */ keys) => `Left out, because a line cannot carry their keys or values: ${keys}.`,
+    refused: (/** @type {string} */ keys) => `Left out, because their keys or values cannot be written as a line: ${keys}.`,
     clipboard: "The browser did not allow copying.",
   },
   compare: {

@@ -44,10 +44,19 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
         LogFormat::Json => log.json().flatten_event(true).boxed(),
     };
     let log = log.with_filter(filter.and(filter_fn(is_for_log)));
-    let started = tracing_subscriber::registry().with(log).with(traces::layer()).try_init();
+    let registry = tracing_subscriber::registry().with(log);
+    let (traces, has_failed) = traces::layer().map_or((None, true), |traces| (traces, false));
+    // A layer that does nothing would enable all spans.
+    let started = match traces {
+        Some(traces) => registry.with(traces).try_init(),
+        None => registry.try_init(),
+    };
     // Fails if the process has a logger already, such as in a test runner, which is kept.
     if started.is_ok() {
         *lock(&WRITER) = Some(guard);
+    }
+    if has_failed {
+        tracing::warn!("traces are not exported: an OTEL_ variable is invalid");
     }
     // The message of a panic may contain secret data, so only its location is logged.
     panic::set_hook(Box::new(|panic| {
@@ -57,8 +66,7 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
 }
 
 /// False for the lines in which the AWS SDK writes whole requests, with keys and credentials: no
-/// setting turns them on. False for spans too: they are for traces, and the lines contain what is
-/// needed of them.
+/// setting turns them on. False for spans, which are used for traces only.
 fn is_for_log(line: &Metadata<'_>) -> bool {
     line.is_event() && (*line.level() != Level::TRACE || !line.target().starts_with("aws_"))
 }

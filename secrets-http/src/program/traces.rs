@@ -7,6 +7,10 @@ pub(super) use self::export::{layer, stop};
 /// Environment variables that name the collector of traces, and so turn on their export.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
+/// A variable of OpenTelemetry is invalid. (The cause may contain its value, such as a URL with a
+/// credential.)
+pub(super) struct InvalidVariable;
+
 /// True if a collector is configured, and the standard variable for it does not turn traces off.
 pub(super) fn is_configured() -> bool {
     let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -17,8 +21,9 @@ pub(super) fn is_configured() -> bool {
 }
 
 #[cfg(not(feature = "otel"))]
-pub(super) fn layer() -> tracing_subscriber::layer::Identity {
-    tracing_subscriber::layer::Identity::new()
+#[expect(clippy::unnecessary_wraps, reason = "fails with the feature `otel`")]
+pub(super) fn layer() -> Result<Option<tracing_subscriber::layer::Identity>, InvalidVariable> {
+    Ok(None)
 }
 
 #[cfg(not(feature = "otel"))]
@@ -29,16 +34,19 @@ mod export {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use opentelemetry::KeyValue;
     use opentelemetry::trace::TracerProvider as _;
+    use opentelemetry::{Key, KeyValue};
     use opentelemetry_otlp::SpanExporter;
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
     use secrets_core::model::lock::lock;
+    use tracing::subscriber::Interest;
     use tracing::{Metadata, Subscriber};
-    use tracing_subscriber::filter::dynamic_filter_fn;
+    use tracing_subscriber::filter::DynFilterFn;
     use tracing_subscriber::layer::{Context, Layer};
     use tracing_subscriber::registry::LookupSpan;
+
+    use super::{InvalidVariable, is_configured};
 
     /// Names of the spans that begin a trace. Without them, the statements of periodic jobs would
     /// each be a trace.
@@ -52,13 +60,16 @@ mod export {
     /// Starts the export of spans if a collector is configured, and returns the layer that records
     /// them. The export has its own thread and a bounded queue, and drops spans if the collector
     /// does not accept them.
-    pub(in super::super) fn layer<S>() -> Option<impl Layer<S>>
+    pub(in super::super) fn layer<S>() -> Result<Option<impl Layer<S>>, InvalidVariable>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
-        let exporter = super::is_configured().then(|| SpanExporter::builder().with_http().build());
+        if !is_configured() {
+            return Ok(None);
+        }
+        let exporter = SpanExporter::builder().with_http().build().map_err(|_| InvalidVariable)?;
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(exporter?.ok()?)
+            .with_batch_exporter(exporter)
             .with_resource(resource())
             .build();
         let layer = tracing_opentelemetry::layer()
@@ -67,9 +78,11 @@ mod export {
             .with_target(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
-            .with_filter(dynamic_filter_fn(is_for_trace));
+            .with_filter(DynFilterFn::new(is_for_trace).with_callsite_filter(|line| {
+                if is_own_span(line) { Interest::sometimes() } else { Interest::never() }
+            }));
         *lock(&PROVIDER) = Some(provider);
-        Some(layer)
+        Ok(Some(layer))
     }
 
     /// Exports the remaining spans, and stops the export.
@@ -82,21 +95,27 @@ mod export {
 
     /// True for the spans of this program. The packages that it uses have spans too, such as those
     /// of the HTTP client that exports.
+    fn is_own_span(line: &Metadata<'_>) -> bool {
+        line.is_span() && line.target().starts_with("secrets_")
+    }
+
     fn is_for_trace<S>(line: &Metadata<'_>, context: &Context<'_, S>) -> bool
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        line.is_span()
-            && line.target().starts_with("secrets_")
-            && (ROOTS.contains(&line.name()) || context.lookup_current().is_some())
+        is_own_span(line) && (ROOTS.contains(&line.name()) || context.lookup_current().is_some())
     }
 
+    /// Returns the attributes of this process. The variables of OpenTelemetry have precedence.
     fn resource() -> Resource {
-        let resource = Resource::builder()
-            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
-        match std::env::var("OTEL_SERVICE_NAME") {
-            Ok(name) if !name.is_empty() => resource.build(),
-            _ => resource.with_service_name("secrets").build(),
-        }
+        let given = Resource::builder().build();
+        let is_given = |name| {
+            let value = given.get(&Key::from_static_str(name));
+            value.is_some_and(|value| !value.as_str().starts_with("unknown_service"))
+        };
+        let own = [("service.name", "secrets"), ("service.version", env!("CARGO_PKG_VERSION"))];
+        let missing = own.into_iter().filter(|(name, _)| !is_given(name));
+        let missing = missing.map(|(name, value)| KeyValue::new(name, value));
+        Resource::builder().with_attributes(missing).build()
     }
 }

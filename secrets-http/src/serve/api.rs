@@ -137,8 +137,8 @@ impl Api {
         Ok(output)
     }
 
-    /// Performs the task of a request as this caller. `memory` is that of the body which the future
-    /// reads. Returns the output and, if the output can be large, the memory that is reserved for
+    /// Performs the task of a request as this caller. `memory` is the memory for the request body
+    /// that the future reads. Returns the output and, if the output can be large, the memory that is reserved for
     /// it.
     async fn perform_in_memory<T: Task>(
         &self,
@@ -163,6 +163,7 @@ impl Api {
             memory.count_for(&self.memory, account);
         }
         let task = task.await.map_err(|fault| self.counted(fault))?;
+        caller.origin.time_used.add(memory.waited());
         // Reserve the memory after the body was read, so that a slow client does not occupy one of
         // the few permits.
         let prepared = match account {

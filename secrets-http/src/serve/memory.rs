@@ -140,12 +140,16 @@ impl MemoryBudget {
         account: Option<UserId>,
         share: Share,
     ) -> Result<Reservation, Error> {
-        self.wait_until(|| self.try_reserve(account, share)).await
+        self.wait_until(self.wait, || self.try_reserve(account, share)).await
     }
 
     /// Waits until the attempt succeeds. Tries again whenever memory was released; fails after
-    /// three seconds.
-    async fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Error> {
+    /// `wait`.
+    async fn wait_until<T>(
+        &self,
+        wait: Duration,
+        mut attempt: impl FnMut() -> Option<T>,
+    ) -> Result<T, Error> {
         let reserved = async {
             loop {
                 let released = self.released.notified();
@@ -156,7 +160,7 @@ impl MemoryBudget {
             }
         };
         let too_many = |_| Bound::Memory.reached("not enough free memory");
-        timeout(self.wait, reserved).await.map_err(too_many)
+        timeout(wait, reserved).await.map_err(too_many)
     }
 
     fn try_reserve(self: &Arc<Self>, account: Option<UserId>, share: Share) -> Option<Reservation> {
@@ -243,14 +247,15 @@ impl Reservation {
     }
 
     /// Reserves memory for the first `size` bytes of an announced body. Waits until it is free;
-    /// fails after three seconds.
-    async fn receive_up_to(&mut self, size: u64) -> Result<(), Error> {
+    /// fails after three seconds, including the time that the body has already waited.
+    async fn receive_up_to(&mut self, size: u64, waited: Duration) -> Result<(), Error> {
         let missing = size.saturating_sub(self.share.bytes);
         if missing == 0 {
             return Ok(());
         }
         let budget = Arc::clone(&self.budget);
-        budget.wait_until(|| self.try_receive(missing)).await
+        let wait = budget.wait.saturating_sub(waited);
+        budget.wait_until(wait, || self.try_receive(missing)).await
     }
 
     fn try_receive(&mut self, bytes: u64) -> Option<()> {

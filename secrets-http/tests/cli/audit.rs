@@ -191,8 +191,8 @@ fn following_an_empty_log_begins_at_the_start_and_continues_after_a_failure() {
     assert_eq!(first_followed(&service.home(), &[])["action"], "secret.read");
 
     let requests = service.requests();
-    assert!(!requests[0].contains("from="), "{requests:?}");
-    assert!(requests[1..].iter().all(|request| request.contains("from=")), "{requests:?}");
+    assert!(requests[..2].iter().all(|request| !request.contains("from=")), "{requests:?}");
+    assert!(requests[2..].iter().all(|request| request.contains("from=")), "{requests:?}");
 }
 
 #[test]
@@ -203,5 +203,5 @@ fn following_without_earlier_entries_does_not_read_them() {
 
     let requests = service.requests();
     let is_new = |request: &String| request.contains("order=asc") && request.contains("from=");
-    assert!(requests.iter().all(is_new), "{requests:?}");
+    assert!(requests[1..].iter().all(is_new), "{requests:?}");
 }

@@ -97,7 +97,7 @@ async fn entries_of_a_user_who_was_deleted_meanwhile_have_no_name() {
     assert!(names().await[0].1.is_some());
     let mut tx = store.begin().await.unwrap();
     tx.erase_user(world.owner.id, at(1)).await.unwrap();
-    tx.anonymize_actor(world.owner.id, 9).await.unwrap();
+    tx.anonymize_actor(world.owner.id, 9, at(1)).await.unwrap();
     tx.commit().await.unwrap();
     write(&store, &[denied(), denied()]).await.unwrap();
 

@@ -8,8 +8,8 @@ use super::state::{State, Table, owned};
 use super::{Pending, Session, Snapshot};
 use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time, UserId};
 use crate::store::{
-    ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
-    AuditScope, AuditWrites, ChainExtension, StoreError, StoreResult,
+    ANONYMIZATION_MARGIN, ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads,
+    AuditRecord, AuditScope, AuditWrites, ChainExtension, StoreError, StoreResult,
 };
 
 type Entries = Table<(Time, AuditId), AuditRecord>;
@@ -116,22 +116,25 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
-/// Anonymizes audit entries of a user, at most `limit`, from this start. Returns true if no entries
-/// are left.
-fn anonymize(state: &mut State, user: UserId, start: Bound<(Time, AuditId)>, limit: u32) -> bool {
+/// Anonymizes audit entries of a user, at most `limit`, from this start. Returns their number and
+/// the place of the last one.
+fn anonymize(
+    state: &mut State,
+    user: UserId,
+    start: Bound<(Time, AuditId)>,
+    limit: u32,
+) -> (u32, Option<(Time, AuditId)>) {
     let entries = of_scope(state, AuditScope::Actor(user.uuid()));
-    let theirs = |(_, entry): &(_, &Arc<AuditRecord>)| entry.actor_type == "user";
+    let theirs = |(_, entry): &(_, &Arc<AuditRecord>)| {
+        entry.actor_type == "user" && (entry.actor_name.is_some() || entry.actor_email.is_some())
+    };
     let (mut count, mut last) = (0, None);
     for (place, entry) in entries.range((start, Unbounded)).filter(theirs).take(limit as usize) {
         let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
         state.audit.entry(nameless.team).or_default().insert(*place, nameless.into());
         (count, last) = (count + 1, Some(*place));
     }
-    match last {
-        Some(place) if count == limit => state.anonymizations.insert(user, place),
-        _ => state.anonymizations.remove(&user),
-    };
-    count < limit
+    (count, last)
 }
 
 fn extend(
@@ -264,14 +267,38 @@ impl AuditWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
-        Ok(anonymize(self.state_mut(), user, Unbounded, limit))
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32, now: Time) -> StoreResult<bool> {
+        let state = self.state_mut();
+        let (count, last) = anonymize(state, user, Unbounded, limit);
+        let is_complete = count < limit;
+        let place = last.filter(|_| !is_complete);
+        let place = place.unwrap_or((now - ANONYMIZATION_MARGIN, AuditId::NIL));
+        state.anonymizations.insert(user, place);
+        Ok(is_complete)
     }
 
-    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
+    async fn resume_anonymization(
+        &mut self,
+        user: UserId,
+        limit: u32,
+        now: Time,
+    ) -> StoreResult<bool> {
         let state = self.state_mut();
-        let Some(last) = state.anonymizations.get(&user).copied() else { return Ok(true) };
-        Ok(anonymize(state, user, Excluded(last), limit))
+        let Some(start) = state.anonymizations.get(&user).copied() else { return Ok(true) };
+        let (count, last) = anonymize(state, user, Excluded(start), limit);
+        let is_complete = count < limit;
+        match last {
+            Some(last) if !is_complete => drop(state.anonymizations.insert(user, last)),
+            Some(_) => {
+                let place = (now - ANONYMIZATION_MARGIN, AuditId::NIL);
+                state.anonymizations.insert(user, place);
+            }
+            None if start.0 + ANONYMIZATION_MARGIN * 2 <= now => {
+                state.anonymizations.remove(&user);
+            }
+            None => {}
+        }
+        Ok(is_complete)
     }
 
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {

@@ -277,7 +277,7 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_audit(&all).await.unwrap();
 
-    assert!(tx.anonymize_actor(world.owner.id, 3).await.unwrap());
+    assert!(tx.anonymize_actor(world.owner.id, 3, at(5)).await.unwrap());
 
     let mut seen = committed(store, tx).await;
     let of_team = seen.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap();
@@ -290,7 +290,8 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
 }
 
 /// `anonymize_actor` changes the oldest entries, up to the limit, and `resume_anonymization` the
-/// next ones. `unfinished_anonymizations` lists the user until all entries are changed.
+/// next ones. `unfinished_anonymizations` lists the user until no entries were found for ten
+/// minutes. Entries that are written meanwhile are changed too, even if their time is earlier.
 pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor: &UserRecord, second: i64| AuditRecord {
@@ -308,20 +309,23 @@ pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
     tx.commit().await.unwrap();
 
     let no_names = Vec::<&str>::new();
-    for (begins, user, is_complete, unfinished, names) in [
-        (true, owner, false, vec![owner.id], vec!["2", "3", "4"]),
-        (true, member, false, vec![owner.id, member.id], vec!["2", "3", "4"]),
-        (false, owner, false, vec![owner.id, member.id], vec!["4"]),
-        (false, owner, true, vec![member.id], no_names.clone()),
-        (false, member, true, Vec::new(), no_names.clone()),
+    let both = || vec![owner.id, member.id];
+    for (begins, user, second, is_complete, unfinished, names) in [
+        (true, owner, 5, false, vec![owner.id], vec!["2", "3", "4"]),
+        (true, member, 5, false, both(), vec!["2", "3", "4"]),
+        (false, owner, 6, false, both(), vec!["4"]),
+        (false, owner, 6, true, both(), no_names.clone()),
+        (false, member, 1_205, true, vec![owner.id], no_names.clone()),
         // A complete anonymization does not begin again.
-        (false, member, true, Vec::new(), no_names),
+        (false, member, 1_206, true, vec![owner.id], no_names.clone()),
+        (false, owner, 605, true, vec![owner.id], no_names.clone()),
+        (false, owner, 606, true, Vec::new(), no_names),
     ] {
         let mut tx = begin(store).await;
         let completed = if begins {
-            tx.anonymize_actor(user.id, 2).await
+            tx.anonymize_actor(user.id, 2, at(second)).await
         } else {
-            tx.resume_anonymization(user.id, 2).await
+            tx.resume_anonymization(user.id, 2, at(second)).await
         };
         assert_eq!(completed.unwrap(), is_complete);
 
@@ -340,5 +344,39 @@ pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
         let entries = seen.audit_entries(&oldest).await.unwrap();
         let named = entries.iter().filter_map(|entry| entry.actor_name.as_deref());
         assert_eq!(named.collect::<Vec<_>>(), names);
+    }
+}
+
+/// Entries of a deleted user that are written after the anonymization are anonymized too, up to ten
+/// minutes before and after.
+pub async fn late_entries_of_an_actor_are_anonymized(store: &dyn Store) {
+    let world = World::build(store).await;
+    let late = |second: i64| AuditRecord {
+        actor_type: "user".to_owned(),
+        actor_id: Some(world.owner.id.uuid()),
+        actor_email: Some("alice@example.com".to_owned()),
+        ..entry(&world.team, "secret.read", at(second))
+    };
+    let mut tx = begin(store).await;
+    assert!(tx.anonymize_actor(world.owner.id, 9, at(1_000)).await.unwrap());
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.unfinished_anonymizations(9).await.unwrap(), [world.owner.id]);
+
+    for (written, now, is_listed) in [
+        (Some(999), 1_001, true),
+        (Some(1_500), 1_590, true),
+        (None, 2_189, true),
+        (None, 2_190, false),
+    ] {
+        let mut tx = begin(store).await;
+        let entries: Vec<_> = written.map(late).into_iter().collect();
+        tx.insert_audit(&entries).await.unwrap();
+        assert!(tx.resume_anonymization(world.owner.id, 9, at(now)).await.unwrap());
+        let mut seen = committed(store, tx).await;
+        let of_actor = AuditScope::Actor(world.owner.id.uuid());
+        let entries = seen.audit_entries(&AuditFilter::newest(of_actor, 9)).await.unwrap();
+        assert!(entries.iter().all(|entry| entry.actor_email.is_none()));
+        let listed = seen.unfinished_anonymizations(9).await.unwrap();
+        assert_eq!(listed.len(), usize::from(is_listed), "{now}");
     }
 }

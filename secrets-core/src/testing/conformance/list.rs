@@ -277,6 +277,7 @@ macro_rules! store_conformance {
             an_entry_is_undone_with_its_transaction
             a_forgotten_actor_loses_name_and_address
             an_actor_is_anonymized_in_batches
+            late_entries_of_an_actor_are_anonymized
         }
         audit_batches() {
             entries_of_a_batch_survive

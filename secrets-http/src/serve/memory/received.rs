@@ -1,6 +1,7 @@
 //! Memory for the bodies of requests, reserved while they arrive.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use secrets_core::model::lock::lock;
 use secrets_core::model::{Error, UserId};
@@ -12,7 +13,14 @@ use super::{MemoryBudget, PART, Reservation};
 /// client that announces much and sends little does not keep others waiting. The memory is released
 /// when the last clone is dropped.
 #[derive(Clone, Default)]
-pub struct BodyMemory(Arc<Mutex<State>>);
+pub struct BodyMemory(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    state: State,
+    /// Total time of all waits for free memory.
+    waited: Duration,
+}
 
 #[derive(Default)]
 enum State {
@@ -29,7 +37,13 @@ enum State {
 impl BodyMemory {
     /// Counts the body for this account from now on.
     pub fn count_for(&self, budget: &Arc<MemoryBudget>, account: UserId) {
-        *lock(&self.0) = State::Expected(Arc::clone(budget), account);
+        lock(&self.0).state = State::Expected(Arc::clone(budget), account);
+    }
+
+    /// Returns the total time that the body has waited for free memory.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        lock(&self.0).waited
     }
 
     /// Announces a body of at most `size` bytes. Waits until the account may receive it; fails
@@ -38,29 +52,41 @@ impl BodyMemory {
         if size <= PART as u64 {
             return Ok(());
         }
-        let state = self.take();
-        let state = match state {
+        self.change(async |state, _| match state {
             State::Expected(budget, account) => {
-                State::Reserved(budget.announce(account, size).await?)
+                Ok(State::Reserved(budget.announce(account, size).await?))
             }
-            state => state,
-        };
-        *lock(&self.0) = state;
-        Ok(())
+            state => Ok(state),
+        })
+        .await
     }
 
     /// Reserves the memory for a body of which `size` bytes have arrived. Waits until it is free;
-    /// fails after three seconds.
+    /// fails after three seconds, counting all waits of the body.
     pub async fn receive(&self, size: usize) -> Result<(), Error> {
-        let mut state = self.take();
-        if let State::Reserved(reserved) = &mut state {
-            reserved.receive_up_to(size.next_multiple_of(PART) as u64).await?;
-        }
-        *lock(&self.0) = state;
-        Ok(())
+        self.change(async |mut state, waited| {
+            if let State::Reserved(reserved) = &mut state {
+                reserved.receive_up_to(size.next_multiple_of(PART) as u64, waited).await?;
+            }
+            Ok(state)
+        })
+        .await
     }
 
-    fn take(&self) -> State {
-        std::mem::replace(&mut *lock(&self.0), State::Waiting)
+    /// Changes the state, and counts the time.
+    async fn change(
+        &self,
+        change: impl AsyncFnOnce(State, Duration) -> Result<State, Error>,
+    ) -> Result<(), Error> {
+        let (state, waited) = {
+            let mut inner = lock(&self.0);
+            (std::mem::replace(&mut inner.state, State::Waiting), inner.waited)
+        };
+        let began = Instant::now();
+        let changed = change(state, waited).await;
+        let mut inner = lock(&self.0);
+        inner.waited = waited + began.elapsed();
+        inner.state = changed?;
+        Ok(())
     }
 }

@@ -91,7 +91,7 @@ fn announce(budget: &Arc<MemoryBudget>, number: u128, bytes: u64) -> Option<Rese
 }
 
 fn arrive(reserved: &mut Reservation, bytes: u64) -> bool {
-    reserved.receive_up_to(bytes).now_or_never().is_some()
+    reserved.receive_up_to(bytes, Duration::ZERO).now_or_never().is_some()
 }
 
 #[tokio::test]
@@ -111,6 +111,29 @@ async fn bodies_that_are_announced_and_not_sent_keep_only_their_account_waiting(
     drop(slow);
     assert_eq!(budget.used(), 0);
     assert!(budget.usage().accounts.is_empty());
+}
+
+#[tokio::test]
+async fn the_waits_of_a_body_have_one_limit() {
+    let wait = Duration::from_millis(50);
+    let budget = Arc::new(MemoryBudget { wait, ..MemoryBudget::new(1 << 20) });
+    let body = BodyMemory::default();
+    body.count_for(&budget, account(1));
+    body.announce(1 << 18).await.unwrap();
+    let others: Vec<_> = (2..6)
+        .map(|number| {
+            let mut other = announce(&budget, number, 1 << 18).unwrap();
+            assert!(arrive(&mut other, 1 << 18));
+            other
+        })
+        .collect();
+
+    assert!(body.receive(1).await.is_err());
+    assert!(body.waited() >= wait);
+    drop(others);
+
+    let mut reserved = announce(&budget, 1, 1 << 18).unwrap();
+    assert!(reserved.receive_up_to(1 << 18, wait).await.is_ok(), "free memory needs no wait");
 }
 
 #[tokio::test]

@@ -6,12 +6,13 @@ use uuid::Uuid;
 use super::audit_rows::place;
 use super::{BATCH, Db, Session, Transaction, push_ids};
 use crate::model::{Time, UserId};
-use crate::store::StoreResult;
+use crate::store::{ANONYMIZATION_MARGIN, StoreResult};
 
-/// Query for the oldest audit entries whose actor is user $1, after the entry with time $2 and ID
-/// $3: at most $4. Uses the index on actor and time.
+/// Query for the oldest audit entries with the name or address of user $1 as the actor, after the
+/// entry with time $2 and ID $3: at most $4. Uses the index on actor and time.
 pub(in super::super) const ENTRIES: &str = "SELECT created_at, id FROM audit_log
      WHERE actor_id = $1 AND actor_type = 'user' AND (created_at, id) > ($2, $3)
+         AND (actor_name IS NOT NULL OR actor_email IS NOT NULL)
      ORDER BY created_at, id LIMIT $4";
 
 const INSERT: &str =
@@ -24,26 +25,67 @@ const INSERT: &str =
 const LOCK: &str = "UPDATE anonymizations SET entry_id = entry_id WHERE user_id = $1
      RETURNING created_at, entry_id AS id";
 
+/// Place before all entries.
+const START: (Time, Uuid) = (Time::UNIX_EPOCH, Uuid::nil());
+
 /// Anonymizes the oldest audit entries of a user, at most `limit`. Returns true if no entries are
-/// left.
+/// left now.
 pub(super) async fn begin(
     session: &mut Session<Transaction>,
     user: UserId,
     limit: u32,
+    now: Time,
 ) -> StoreResult<bool> {
-    anonymize(session, user, (Time::UNIX_EPOCH, Uuid::nil()), limit).await
+    anonymize(session, user, START, limit).await?.store(session, user, now).await
 }
 
 /// Anonymizes the next audit entries of a user, at most `limit`. Returns true if no entries are
-/// left, or if the anonymization is complete.
+/// left now, or if the anonymization is complete.
 pub(super) async fn resume(
     session: &mut Session<Transaction>,
     user: UserId,
     limit: u32,
+    now: Time,
 ) -> StoreResult<bool> {
     let last = session.one("anonymizations", sqlx::query(LOCK).bind(user.uuid()), place).await?;
     let Some((time, id)) = last else { return Ok(true) };
-    anonymize(session, user, (time, id.uuid()), limit).await
+    let found = anonymize(session, user, (time, id.uuid()), limit).await?;
+    if !matches!(found, Found::None) {
+        return found.store(session, user, now).await;
+    }
+    if time + ANONYMIZATION_MARGIN * 2 <= now {
+        let statement = sqlx::query("DELETE FROM anonymizations WHERE user_id = $1");
+        session.write(statement.bind(user.uuid())).await?;
+    }
+    Ok(true)
+}
+
+/// Entries that were found and anonymized.
+enum Found {
+    None,
+    /// All entries that exist now.
+    Rest,
+    /// As many entries as permitted, the last of which has this place.
+    Full(Time, Uuid),
+}
+
+impl Found {
+    /// Stores the place at which the anonymization continues. Returns true if no entries are left
+    /// now.
+    async fn store(
+        self,
+        session: &mut Session<Transaction>,
+        user: UserId,
+        now: Time,
+    ) -> StoreResult<bool> {
+        let (time, id, is_complete) = match self {
+            Self::Full(time, id) => (time, id, false),
+            // Requests in progress can still write entries.
+            Self::None | Self::Rest => (now - ANONYMIZATION_MARGIN, Uuid::nil(), true),
+        };
+        session.write(sqlx::query(INSERT).bind(user.uuid()).bind(time).bind(id)).await?;
+        Ok(is_complete)
+    }
 }
 
 /// Anonymizes the audit entries of a user after the entry with this time and ID.
@@ -52,7 +94,7 @@ async fn anonymize(
     user: UserId,
     (time, id): (Time, Uuid),
     limit: u32,
-) -> StoreResult<bool> {
+) -> StoreResult<Found> {
     let entries = sqlx::query(ENTRIES).bind(user.uuid()).bind(time).bind(id);
     let entries = session.all("audit_log", entries.bind(i64::from(limit)), place).await?;
     for entries in entries.chunks(BATCH) {
@@ -62,16 +104,9 @@ async fn anonymize(
         push_ids(&mut statement, entries.iter().map(|(_, id)| id.uuid()));
         session.write(statement.build().persistent(false)).await?;
     }
-    match entries.last() {
-        Some((time, id)) if entries.len() >= limit as usize => {
-            let statement = sqlx::query(INSERT).bind(user.uuid()).bind(time).bind(id.uuid());
-            session.write(statement).await?;
-            Ok(false)
-        }
-        _ => {
-            let statement = sqlx::query("DELETE FROM anonymizations WHERE user_id = $1");
-            session.write(statement.bind(user.uuid())).await?;
-            Ok(true)
-        }
-    }
+    Ok(match entries.last() {
+        None => Found::None,
+        Some((time, id)) if entries.len() >= limit as usize => Found::Full(*time, id.uuid()),
+        Some(_) => Found::Rest,
+    })
 }

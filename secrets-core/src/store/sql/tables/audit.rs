@@ -218,12 +218,17 @@ impl AuditWrites for Session<Transaction> {
         Ok(deleted)
     }
 
-    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
-        anonymizations::begin(self, user, limit).await
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32, now: Time) -> StoreResult<bool> {
+        anonymizations::begin(self, user, limit, now).await
     }
 
-    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
-        anonymizations::resume(self, user, limit).await
+    async fn resume_anonymization(
+        &mut self,
+        user: UserId,
+        limit: u32,
+        now: Time,
+    ) -> StoreResult<bool> {
+        anonymizations::resume(self, user, limit, now).await
     }
 
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {

@@ -79,7 +79,17 @@ fn field(text: &str) -> Result<(String, Value), Failure> {
 
 /// Returns the segments of a path, percent-decoded.
 fn segments(path: &str) -> Result<Vec<String>, Failure> {
-    path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect()
+    let segment = |text| {
+        let segment = decoded(text)?;
+        // They would be removed from the URL, so that the request would change another resource.
+        if matches!(&*segment, "." | "..") || segment.contains(char::is_control) {
+            return Err(Failure::usage(
+                "the path must not contain `.`, `..` or control characters",
+            ));
+        }
+        Ok(segment)
+    };
+    path.split('/').filter(|segment| !segment.is_empty()).map(segment).collect()
 }
 
 /// Returns the names and values of the query parameters, percent-decoded.

@@ -164,7 +164,7 @@ impl Audit {
     /// temporary failure.
     async fn follow(&self, cx: &Invocation, query: &Query<'_>) -> Result<Outcome, Failure> {
         let mut printed = Printed::default();
-        let mut last = text(SystemClock.now());
+        let mut last = text(query.time().await?);
         let mut first = self.filter.from.clone();
         if self.limit == 0 {
             // No entry from before the start is printed, not even one of the last seconds.
@@ -208,6 +208,13 @@ impl Audit {
 }
 
 impl Query<'_> {
+    /// Returns the time of the service, or of this machine if the response has none.
+    async fn time(&self) -> Result<Time, Failure> {
+        let response = self.service.send(self.request(None).query("limit", "1")).await?;
+        let date = response.header("date").map(chrono::DateTime::parse_from_rfc2822);
+        Ok(date.and_then(Result::ok).map_or_else(|| SystemClock.now(), |time| time.to_utc()))
+    }
+
     /// Loads audit entries page by page until there are `limit` entries or no more. A page can have
     /// a cursor although it has no entries.
     async fn read(

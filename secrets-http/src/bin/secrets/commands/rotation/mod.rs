@@ -183,9 +183,9 @@ async fn rotate(
 }
 
 /// Sends the request that starts a rotation. Returns `None` if no response arrives within
-/// [`START_TIME`]. First reads the rotation: so that a service that cannot be reached, or that
-/// refuses requests, is not mistaken for one that rotates. The request itself is sent only once,
-/// because a wait after the status 429 would look the same.
+/// [`START_TIME`]. Reads the rotation first, so that a service that cannot be reached, or that
+/// refuses requests, is not reported as a started rotation. Sends the request only once, because a
+/// wait after the status 429 cannot be distinguished from a running rotation.
 async fn start(
     service: &Service,
     place: &Place,
