@@ -19,17 +19,13 @@ use tokio::net::TcpListener;
 use crate::program::{Program, folder, jwt};
 
 /// Trace and span that a client names in the header `traceparent`.
-const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-const PARENT: &str = "b7ad6b7169203331";
+const TRACE: u128 = 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c;
+const PARENT: u64 = 0xb7ad_6b71_6920_3331;
 
 fn serve(name: &str, folder: &Path, collector: &str) -> Program {
     Program::serve(name, &folder.join("secrets.db"))
         .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
         .with("OTEL_BSP_SCHEDULE_DELAY", "50")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the spans of these exports, after checking their form and their resource.
@@ -67,7 +63,7 @@ async fn a_request_is_a_trace_without_names_values_and_credentials() {
     alice.secret(&project, "production", "HARVEST_KEY", "kvc_apples").await;
     let path = paths::secret(&project, "production", "HARVEST_KEY");
 
-    let parent = format!("00-{TRACE}-{PARENT}-01");
+    let parent = format!("00-{TRACE:032x}-{PARENT:016x}-01");
     alice.raw(Method::GET, &path, &[("traceparent", &parent)], "").await.is(200);
     alice.get(&path.replace("HARVEST_KEY", "NONE")).await.is(404);
     assert!(program.terminate(Duration::from_secs(20)).success());
@@ -76,14 +72,14 @@ async fn a_request_is_a_trace_without_names_values_and_credentials() {
     let spans = spans(&taken);
     let route = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
     let requests = || spans.iter().filter(|span| span.name == format!("GET {route}"));
-    let found = requests().find(|span| hex(&span.trace_id) == TRACE).unwrap();
-    assert_eq!(hex(&found.parent_span_id), PARENT);
+    let found = requests().find(|span| span.trace_id == TRACE.to_be_bytes()).unwrap();
+    assert_eq!(found.parent_span_id, PARENT.to_be_bytes());
     assert_eq!(found.kind(), SpanKind::Server);
     let of_found = attributes(found);
     assert_eq!(of_found["http.request.method"], &Value::StringValue("GET".to_owned()));
     assert_eq!(of_found["http.route"], &Value::StringValue(route.to_owned()));
     assert_eq!(of_found["http.response.status_code"], &Value::IntValue(200));
-    let missing = requests().find(|span| hex(&span.trace_id) != TRACE).unwrap();
+    let missing = requests().find(|span| span.trace_id != TRACE.to_be_bytes()).unwrap();
     assert!(missing.parent_span_id.is_empty());
     assert_eq!(attributes(missing)["http.response.status_code"], &Value::IntValue(404));
     assert!(missing.status.as_ref().is_none_or(|status| status.code() == StatusCode::Unset));

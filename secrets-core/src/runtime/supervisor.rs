@@ -180,10 +180,10 @@ impl Supervised {
     /// Returns the span of a job. Jobs of a worker that has one job in every round have none: most
     /// of them find nothing to do.
     fn span(&self) -> Span {
-        match self.schedule.max_jobs {
-            1 => Span::none(),
-            _ => info_span!("job", otel.name = self.worker.name()),
+        if self.schedule.max_jobs == 1 {
+            return Span::none();
         }
+        info_span!("job", otel.name = self.worker.name())
     }
 
     fn report(&self, error: &str) {

@@ -12,6 +12,7 @@ const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORT
 pub(super) struct InvalidVariable;
 
 /// True if a collector is configured, and the standard variable for it does not turn traces off.
+#[expect(clippy::disallowed_methods, reason = "the variables are read by the exporter, not by us")]
 pub(super) fn is_configured() -> bool {
     let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let is_disabled = value("OTEL_SDK_DISABLED")

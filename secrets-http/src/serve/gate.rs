@@ -24,6 +24,7 @@ use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{AddressLimiter, RateLimiter, SharedWindows, Window, network_of};
 use secrets_core::model::lock::lock;
 use secrets_core::model::{BaseUrl, Bound, Clock, Error, Identity, Origin, Time};
+use tracing::{Instrument as _, info_span};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
 
@@ -112,7 +113,8 @@ impl Authenticator {
         address: IpAddr,
         origin: Origin,
     ) -> Admission {
-        let admission = self.authenticate(headers, public, address, origin).await;
+        let admission = self.authenticate(headers, public, address, origin);
+        let admission = admission.instrument(info_span!("authenticate")).await;
         if let Some(bound) = admission.caller.as_ref().err().and_then(Error::bound) {
             self.count_refusal(bound);
         }

@@ -16,7 +16,7 @@ use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
 use secrets_core::model::{Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject};
 use tower_service::Service as _;
-use tracing::{Instrument as _, info_span};
+use tracing::Instrument as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{self, HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
@@ -159,8 +159,7 @@ impl Host {
         let is_eso =
             matches!(&found, RouteMatch::Route(route, _) if route.template.starts_with(ESO));
         let public = base_of(&request).filter(|_| !is_eso);
-        let admission = self.gate.admit(request.headers(), public, address, origin);
-        let admission = admission.instrument(info_span!("authenticate")).await;
+        let admission = self.gate.admit(request.headers(), public, address, origin).await;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),

@@ -41,26 +41,26 @@ pub(super) fn end(span: &Span, method: &str, template: &str, status: StatusCode)
 
 #[cfg(feature = "otel")]
 fn continue_trace(span: &Span, headers: &HeaderMap) {
+    use opentelemetry::Context;
     use opentelemetry::propagation::TextMapPropagator as _;
     use opentelemetry::trace::{SpanContext, TraceContextExt as _, TraceState};
     use opentelemetry_http::HeaderExtractor;
     use opentelemetry_sdk::propagation::TraceContextPropagator;
     use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-    if !span.is_disabled() {
-        let client = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
-        let client = client.span().span_context().clone();
-        // Without the header `tracestate`, which has any text.
-        let client = SpanContext::new(
-            client.trace_id(),
-            client.span_id(),
-            client.trace_flags(),
-            true,
-            TraceState::default(),
-        );
-        // Fails only if no traces are exported.
-        span.set_parent(opentelemetry::Context::new().with_remote_span_context(client)).ok();
+    if span.is_disabled() {
+        return;
     }
+    let client = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
+    let client = client.span().span_context().clone();
+    if !client.is_valid() {
+        return;
+    }
+    // Without the header `tracestate`, which has any text.
+    let (trace, parent, flags) = (client.trace_id(), client.span_id(), client.trace_flags());
+    let client = SpanContext::new(trace, parent, flags, true, TraceState::default());
+    // Fails only if no traces are exported.
+    span.set_parent(Context::new().with_remote_span_context(client)).ok();
 }
 
 /// Changes the name of a span. (A new value of its field `otel.name` would have no effect.)
