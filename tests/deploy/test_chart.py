@@ -177,7 +177,7 @@ def test_the_root_key_may_be_in_a_key_service(chart: helm_python.Chart) -> None:
     variables = environment(render(chart, values))
 
     assert variables["SECRETS_ROOT_KEY_URL"] == settings["root_key_url"]
-    assert variables["SECRETS_ROOT_KEY_TOKEN_FILE"] == "/run/secrets/root_key_token"
+    assert variables["SECRETS_ROOT_KEY_TOKEN_FILE"] == "/etc/secrets-files/root_key_token"
     assert "SECRETS_ROOT_KEY_FILE" not in variables
     with pytest.raises(helm_python.HelmValuesError):
         chart.validate_schema(values | {"settings": REQUIRED["settings"]})
@@ -212,7 +212,7 @@ def test_secrets_are_mounted_as_files(chart: helm_python.Chart, values: dict[str
     manifests = render(chart, values)
     volumes = manifests["Deployment"]["spec"]["template"]["spec"]["volumes"]
     (sources,) = [v["projected"]["sources"] for v in volumes if v["name"] == "secrets"]
-    files = {f"/run/secrets/{item['path']}" for s in sources for item in s["secret"]["items"]}
+    files = {f"/etc/secrets-files/{item['path']}" for s in sources for item in s["secret"]["items"]}
     variables = environment(manifests)
     settings = {name for name in variables if re.fullmatch("SECRETS_.*_FILE", name)}
 

@@ -19,6 +19,7 @@ RULES = known.DEPLOY / "prometheus/rules.yaml"
 # minutes and abnormal for an hour.
 NORMAL, ABNORMAL = 10, 60
 ALERTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "SecretsDown": ({'secrets_build_info{instance="a"}': "1x9 _x60"}, {}),
     "SecretsDatabaseDown": ({'secrets_database_up{instance="a"}': "1x9 0x60"}, {"instance": "a"}),
     "SecretsWorkerStopped": (
         {'secrets_worker_up{worker="audit seal"}': "1x9 0x60"},
@@ -127,8 +128,9 @@ def test_an_alert_is_raised_only_by_what_it_names(name: str, tmp_path: Path) -> 
 
 def test_the_dashboard_shows_the_metrics_of_all_alerts() -> None:
     dashboard = (known.DEPLOY / "prometheus/dashboard.json").read_text()
-    # `secrets_database_up` and `secrets_worker_up` are shown by what fails without them.
-    implied = {"secrets_database_up", "secrets_worker_up", "secrets_memory_budget_bytes"}
+    # `secrets_database_up` and `secrets_worker_up` are shown by what fails without them; without
+    # `secrets_build_info`, every panel is empty.
+    implied = {"secrets_build_info", "secrets_database_up", "secrets_worker_up", "secrets_memory_budget_bytes"}
     for rule in rules().values():
         for metric in set(re.findall(r"\bsecrets_\w+", rule["expr"])) - implied:
             assert metric in dashboard, metric

@@ -112,6 +112,7 @@ systemctl() {
         stop) kill "$server"; wait "$server" ;;
     esac
 }
+sudo() { shift 2; "$@"; }
 "#;
 
 /// Shell commands that start and stop the service once with a new PostgreSQL database, so that its
