@@ -11,7 +11,7 @@ import { devLink, devToken, startDev } from "./server.mjs";
 // Maximum numbers of a first visit, until the grid of 1,000 keys and six environments is shown.
 // Bytes are compressed; `page` includes everything except the responses of the API. The 30 requests are the document, two
 // stylesheets, the icon, 18 scripts, 5 vendored scripts, and three requests to the API.
-const MOST = { requests: 30, script: 57_000, page: 65_000, compare: 15_000, elements: 1_200 };
+const MOST = { requests: 30, script: 58_000, page: 66_000, compare: 15_000, elements: 1_200 };
 
 let server, browser, large;
 
