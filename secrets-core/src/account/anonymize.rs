@@ -12,7 +12,7 @@ pub(super) const MAX_ENTRIES: u32 = 1_000;
 
 /// Maximum number of deleted users that one run of the worker processes. A user is processed in
 /// every run for ten minutes ([`ANONYMIZATION_MARGIN`](crate::store::ANONYMIZATION_MARGIN)).
-const MAX_USERS: u32 = 1_000;
+const MAX_USERS: u32 = MAX_TRANSACTIONS;
 
 /// Maximum number of transactions in one run of the worker, so that the run ends well within its
 /// timeout.
@@ -31,8 +31,8 @@ pub const ANONYMIZATION: Periodic = Periodic {
 };
 
 /// Removes the names and e-mail addresses of deleted users from the audit log, in short
-/// transactions: at most 1,000 users and 500 transactions per call. If the entries of one user cannot
-/// be changed, the other users are still processed, and the first error is returned at the end.
+/// transactions, at most 500 per call. If the entries of one user cannot be changed, the other users
+/// are still processed, and the first error is returned at the end.
 pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
     let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
     let (mut result, mut transactions) = (Ok(()), 0);

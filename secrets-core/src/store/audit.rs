@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time, UserId};
 
-/// Time for which the audit log of a deleted user is watched for further entries: requests that were
-/// in progress at the deletion can still write some. Longer than any request, with the difference
+/// Time for which the names in new audit entries of a deleted user are removed: requests that were in
+/// progress at the deletion can still write some. Longer than any request, with the difference
 /// between the clocks of the nodes.
 pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 

@@ -138,8 +138,8 @@ impl Api {
     }
 
     /// Performs the task of a request as this caller. `memory` is the memory for the request body
-    /// that the future reads. Returns the output and, if the output can be large, the memory that is reserved for
-    /// it.
+    /// that the future reads. Returns the output and, if the output can be large, the memory that is
+    /// reserved for it.
     async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,

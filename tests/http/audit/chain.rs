@@ -162,14 +162,21 @@ async fn names_of_actors_may_be_erased(app: App) {
     assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
 }
 
-async fn everything_past_retention_goes_in_one_round(kind: Kind) {
+/// Starts a server whose audit log has this number of further entries, all of which are past their
+/// retention period except for the newest.
+async fn expired(kind: Kind, number: usize) -> App {
     let app = Build::on(kind).plan("free").without_workers().start().await;
     let alice = sealed(&app).await;
-    repeat_newest(&app, team(&alice), 2_500).await;
+    repeat_newest(&app, team(&alice), number).await;
     app.seal().await;
     app.wait(TimeDelta::days(8));
     app.person("alice").await;
     app.seal().await;
+    app
+}
+
+async fn everything_past_retention_goes_in_one_round(kind: Kind) {
+    let app = expired(kind, 2_500).await;
 
     audit::prune(app.service.engine()).await.unwrap();
 
@@ -180,13 +187,7 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
 }
 
 async fn a_log_that_is_pruned_meanwhile_is_valid(kind: Kind) {
-    let app = Build::on(kind).plan("free").without_workers().start().await;
-    let alice = sealed(&app).await;
-    repeat_newest(&app, team(&alice), 4_500).await;
-    app.seal().await;
-    app.wait(TimeDelta::days(8));
-    app.person("alice").await;
-    app.seal().await;
+    let app = expired(kind, 4_500).await;
     let engine = app.service.engine();
     let verify_repeatedly = async {
         loop {

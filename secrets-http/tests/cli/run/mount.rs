@@ -64,3 +64,28 @@ fn a_change_rewrites_the_file_and_sends_a_signal() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(!home.path("app.env").exists());
 }
+
+#[test]
+fn a_file_that_cannot_be_written_is_written_later() {
+    let (_server, home) = staging(&[("A", "kvc_1")]);
+    let log = Log::new(&home);
+    std::fs::create_dir(home.path("folder")).unwrap();
+    let script =
+        "trap 'cat folder/env >> log' HUP; cat folder/env >> log; while :; do sleep 0.02; done";
+    let words = ["run", "--watch", "--mount", "folder/env", "--", "bash", "-c", script];
+    let stderr = std::fs::File::create(home.path("stderr")).unwrap();
+    let mut child = home.command(words).stdin(Stdio::null()).stderr(stderr).spawn().unwrap();
+    log.wait_until("the start", |lines| lines == ["A='kvc_1'"]);
+
+    std::fs::rename(home.path("folder"), home.path("moved")).unwrap();
+    home.api("PUT", &format!("{SECRETS}/A"), &json!({ "value": "kvc_2" }));
+    while !std::fs::read_to_string(home.path("stderr")).unwrap().contains("file not changed: ") {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::fs::rename(home.path("moved"), home.path("folder")).unwrap();
+    log.wait_until("the signal", |lines| lines == ["A='kvc_1'", "A='kvc_2'"]);
+    signal(&child, "TERM");
+
+    assert_eq!(crate::home::wait(&mut child), Some(143));
+}

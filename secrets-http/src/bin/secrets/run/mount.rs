@@ -1,13 +1,16 @@
 //! File with secrets that `secrets run --mount` writes and the program reads.
 
 use std::fs::{self, OpenOptions};
+use std::future::pending;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::{Format, ObjectName};
 use secrets_core::model::SecretKey;
+use tokio::time::{Instant, sleep_until};
 
 use crate::failure::{Exit, Failure};
 
@@ -23,6 +26,21 @@ pub(crate) struct MountPoint {
 #[derive(Debug)]
 pub(super) struct Mount {
     point: MountPoint,
+}
+
+/// Time after which a failed write of the file is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Secrets of the file, each with its key.
+type Secrets = Vec<(SecretKey, Plaintext)>;
+
+/// File with the secrets, and the secrets that it contains.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    mount: Mount,
+    secrets: Secrets,
+    /// Secrets that could not be written to the file, and the time of the next attempt.
+    unwritten: Option<(Instant, Secrets)>,
 }
 
 impl MountPoint {
@@ -77,6 +95,46 @@ impl Mount {
             Ok(())
         };
         written().map_err(|error| failed(&self.point, &error))
+    }
+}
+
+impl Mounted {
+    /// Creates the value for a file that contains these secrets.
+    pub(super) fn new(mount: Mount, secrets: Secrets) -> Self {
+        Self { mount, secrets, unwritten: None }
+    }
+
+    /// Writes these secrets to the file. Returns true if the file has changed. If the file cannot
+    /// be written, [`retry`](Self::retry) tries again.
+    pub(super) fn write(&mut self, secrets: Secrets) -> Result<bool, Failure> {
+        self.unwritten = None;
+        if secrets == self.secrets {
+            return Ok(false);
+        }
+        if let Err(failure) = self.mount.replace(&secrets) {
+            // Secrets that the format cannot represent cannot be written later either.
+            if failure.exit == Exit::CannotCreate {
+                self.unwritten = Some((Instant::now() + RETRY_INTERVAL, secrets));
+            }
+            return Err(failure);
+        }
+        self.secrets = secrets;
+        Ok(true)
+    }
+
+    /// Writes the secrets that could not be written. Returns true if the file has changed.
+    pub(super) fn retry(&mut self) -> bool {
+        let unwritten = self.unwritten.take();
+        unwritten.is_some_and(|(_, secrets)| self.write(secrets).unwrap_or(false))
+    }
+
+    /// Waits until secrets must be written again. Waits forever if the file has the current
+    /// secrets.
+    pub(super) async fn wait_for_retry(mounted: Option<&Self>) {
+        match mounted.and_then(|mounted| mounted.unwritten.as_ref()) {
+            Some((time, _)) => sleep_until(*time).await,
+            None => pending().await,
+        }
     }
 }
 

@@ -6,15 +6,13 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::termios::Termios;
 use nix::unistd::getpgrp;
-use secrets_core::crypto::Plaintext;
-use secrets_core::model::SecretKey;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::child::{self, Change, Child};
 use super::environment::{Environment, Rules};
 use super::mask::Masking;
-use super::mount::Mount;
+use super::mount::{Mount, Mounted};
 use super::pty::Pty;
 use super::signals::Signals;
 use super::start::start;
@@ -32,9 +30,6 @@ use crate::service::Service;
 /// again.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time after which a failed write of the file of `--mount` is tried again.
-const REWRITE_INTERVAL: Duration = Duration::from_secs(5);
-
 /// Everything that is needed to run a program under supervision.
 #[derive(Debug)]
 pub(crate) struct Supervised<'a> {
@@ -50,16 +45,11 @@ pub(crate) struct Supervised<'a> {
     pub(crate) output: &'a Output,
 }
 
-/// File with the secrets for the program, and the secrets that the file contains.
-type Mounted = (Mount, Vec<(SecretKey, Plaintext)>);
-
 /// Supervisor of a running program.
 struct Supervisor<'a> {
     inputs: Supervised<'a>,
     environment: Environment,
     mount: Option<Mounted>,
-    /// Values that could not be written to the file of `--mount`, and the time of the next attempt.
-    unwritten: Option<(Instant, Values)>,
     signals: Signals,
     masking: Option<Masking>,
     /// Terminal on standard input, which the program uses together with this process.
@@ -92,7 +82,7 @@ pub(crate) async fn supervise(
     let masking = options.mask.then(start).transpose().map_err(|error| {
         Failure::new(Exit::Run, format!("the output cannot be masked: {error}"))
     })?;
-    let mount = mount.map(|mount| (mount, selected));
+    let mount = mount.map(|mount| Mounted::new(mount, selected));
     Supervisor::start(inputs, environment, mount, masking)?.run(changes).await
 }
 
@@ -113,7 +103,6 @@ impl<'a> Supervisor<'a> {
             inputs,
             environment,
             mount,
-            unwritten: None,
             signals,
             masking,
             terminal,
@@ -139,8 +128,11 @@ impl<'a> Supervisor<'a> {
             let ended = tokio::select! {
                 signal = self.signals.next() => self.on_signal(signal),
                 message = receive(&mut changes) => self.on_message(message).await?,
-                () = wait_for_rewrite(self.unwritten.as_ref()) => {
-                    self.rewrite_again();
+                () = Mounted::wait_for_retry(self.mount.as_ref()) => {
+                    // A further failure is not reported.
+                    if self.mount.as_mut().is_some_and(Mounted::retry) {
+                        self.child.signal(self.inputs.options.change_signal());
+                    }
                     None
                 }
                 () = Masking::relay(&mut self.masking) => None,
@@ -257,7 +249,7 @@ impl<'a> Supervisor<'a> {
     /// was asked to end during a restart of the program.
     async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
         match message {
-            Message::Changed(values) => return self.on_values(values).await,
+            Message::Changed(values) => return self.on_values(&values).await,
             Message::Interrupted(failure) => {
                 self.warn(&format!("changes cannot be seen, trying again: {}", failure.message));
             }
@@ -276,41 +268,28 @@ impl<'a> Supervisor<'a> {
     /// If the secrets have changed, writes the file of `--mount` again, and sends a signal to the
     /// program.
     fn rewrite(&mut self, values: &Values) -> Result<(), Failure> {
-        let Some((mount, secrets)) = &mut self.mount else { return Ok(()) };
+        let Some(mounted) = &mut self.mount else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
-        if selected != *secrets {
-            if let Some(masking) = &mut self.masking {
-                masking.add(&selected);
-            }
-            mount.replace(&selected)?;
-            *secrets = selected;
+        if let Some(masking) = &mut self.masking {
+            masking.add(&selected);
+        }
+        if mounted.write(selected)? {
             self.child.signal(self.inputs.options.change_signal());
         }
         Ok(())
     }
 
-    /// Tries again to write values to the file of `--mount`. A further failure is not reported.
-    fn rewrite_again(&mut self) {
-        if let Some((_, values)) = self.unwritten.take()
-            && self.rewrite(&values).is_err()
-        {
-            self.unwritten = Some((Instant::now() + REWRITE_INTERVAL, values));
-        }
-    }
-
     /// Restarts the program if its environment variables have changed, or writes the file of
     /// `--mount` again. Returns the exit code if this process was asked to end during the restart.
-    async fn on_values(&mut self, values: Values) -> Result<Option<u8>, Failure> {
+    async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
         if self.mount.is_some() {
-            self.unwritten = None;
-            if let Err(failure) = self.rewrite(&values) {
-                self.warn(&format!("file not changed, trying again: {}", failure.message));
-                self.unwritten = Some((Instant::now() + REWRITE_INTERVAL, values));
+            if let Err(failure) = self.rewrite(values) {
+                self.warn(&format!("file not changed: {}", failure.message));
             }
             return Ok(None);
         }
         let Supervised { rules, place, .. } = &self.inputs;
-        let environment = match rules.compose(environment::parent(), place, &values) {
+        let environment = match rules.compose(environment::parent(), place, values) {
             Ok(environment) => environment,
             Err(failure) => {
                 self.warn(&format!("not restarted: {}", failure.message));
@@ -327,7 +306,7 @@ impl<'a> Supervisor<'a> {
             return Ok(Some(status));
         }
         self.take_terminal_back();
-        self.prepare_masking(&values)?;
+        self.prepare_masking(values)?;
         let (terminal, masking) = (self.terminal.as_ref(), self.masking.as_ref());
         self.child = start(&self.inputs.program, &environment, terminal, masking)?;
         (self.environment, self.is_stopped, self.modes) = (environment, false, None);
@@ -408,15 +387,6 @@ struct Ending {
 
 /// Signals that ask a program to end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-
-/// Waits until the file of `--mount` is to be written again. Waits forever if the file has the
-/// current values.
-async fn wait_for_rewrite(unwritten: Option<&(Instant, Values)>) {
-    match unwritten {
-        Some((time, _)) => sleep_until(*time).await,
-        None => std::future::pending().await,
-    }
-}
 
 /// Waits for the next message of the watch for changed secrets. Waits forever if there is no watch
 /// or if it has ended.
