@@ -19,12 +19,14 @@ use crate::{account, audit, keys, outbox, projects, retention, rotations, servic
 pub fn all() -> Vec<Arc<dyn Worker>> {
     vec![
         Arc::new(service::HEALTH),
+        Arc::new(service::MANIFESTS),
         Arc::new(audit::SEAL_BATCHES),
         Arc::new(audit::SEAL),
         Arc::new(audit::PRUNE),
         Arc::new(retention::ENDED_LOGINS),
         Arc::new(tokens::CREDENTIAL_USES),
         Arc::new(keys::PROJECT_KEYS),
+        Arc::new(keys::EPOCH),
         Arc::new(projects::PURGE),
         Arc::new(account::ANONYMIZATION),
         Arc::new(retention::RETENTION),

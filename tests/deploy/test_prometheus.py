@@ -71,6 +71,7 @@ ALERTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {'secrets_decryption_failures_total{reason="record"}': "2x9 3+1x60"},
         {"reason": "record"},
     ),
+    "SecretsManifestsCreated": ({"secrets_manifests_created_total": "3x9 4+1x60"}, {}),
     "SecretsInvalidCredentials": ({"secrets_authentication_failures_total": "0+30x9 600+600x60"}, {}),
     "SecretsRedisDown": ({"secrets_redis_up": "1x9 0x60"}, {}),
     "SecretsMemoryBudgetUsed": (

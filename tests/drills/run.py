@@ -45,6 +45,7 @@ DRILLS = {
     "upgrade": (rolling.upgrade, [Postgres]),
     "coherence": (coherence.coherence, [Postgres]),
     "tampered": (tampered.tampered, [Sqlite, Postgres]),
+    "replayed": (tampered.replayed, [Sqlite, Postgres]),
 }
 
 

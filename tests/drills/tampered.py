@@ -2,6 +2,8 @@
 
 import collections
 import random
+import re
+import uuid
 
 from program import jwt
 from world import Node, command
@@ -112,3 +114,32 @@ def _read(database, paths, reasons):
         node.terminate()
     counted.subtract(tried)
     assert +counted == collections.Counter(reasons.values()), f"counted: {counted}"
+
+
+ENVIRONMENTS = ("development", "staging", "production")
+EARLIER = ("UPDATE secrets SET version = 1, sealed = (SELECT v.sealed FROM secret_versions v "
+           "WHERE v.secret_id = secrets.id AND v.version = 1) WHERE id = :id")
+
+
+def replayed(drill):
+    """Drill: in every second environment, the row of one secret is replaced by its earlier row, which
+    decrypts. `doctor verify` names exactly these environments."""
+    projects = drill.size(4, 334)
+    with Node(drill.database) as node:
+        alice = node.person("alice")
+        for number in range(projects):
+            project = alice.project(f"Replayed {number}")
+            for environment in ENVIRONMENTS:
+                path = alice.secret(project, environment)
+                alice.secret(project, environment, key="OTHER")
+                alice.ok("PUT", path, {"value": "kvc_second"})
+        node.terminate()
+    assert command(drill.database, "doctor", "verify").returncode == 0
+    rows = drill.database.run("SELECT id, environment_id FROM secrets WHERE version = 2 ORDER BY environment_id")[::2]
+    drill.database.run_each(EARLIER, [{"id": identity} for identity, _ in rows])
+    verified = command(drill.database, "doctor", "verify")
+    assert verified.returncode != 0, "`doctor verify` reports nothing"
+    named = set(re.findall(r"environment (\S+): the secrets do not match", verified.stdout))
+    expected = {str(uuid.UUID(bytes=found) if isinstance(found, bytes) else found) for _, found in rows}
+    assert named == expected, f"not named: {expected - named}; named too: {named - expected}"
+    drill.note(f"{len(rows)} of {projects * len(ENVIRONMENTS)} environments with a replayed row, all named")

@@ -2,6 +2,8 @@
 //! wrong value, and must not start if its keys and data do not belong together.
 
 mod chains;
+mod epoch;
+mod manifest;
 mod records;
 mod rows;
 mod start;
@@ -14,6 +16,8 @@ struct Victim {
     app: App,
     person: Person,
     machine: Client,
+    /// Service token of `machine`.
+    token: String,
     /// URL path of the project.
     project: String,
 }
@@ -32,7 +36,7 @@ impl Victim {
             person.post(&paths::secrets(&project, environment), &body).await.is(201);
         }
         let token = person.token(&json!({ "all_projects": true })).await;
-        Self { machine: app.bearer(&token), app, person, project }
+        Self { machine: app.bearer(&token), token, app, person, project }
     }
 
     /// Sends each kind of request that returns the value of a secret: two with the credential of

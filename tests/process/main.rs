@@ -7,6 +7,7 @@ mod browser;
 mod bundle;
 mod database;
 mod doctor;
+mod epoch;
 mod fairness;
 mod keys;
 mod mail;

@@ -96,6 +96,7 @@ impl App {
             memory: None,
             timer: None,
             counters: None,
+            epochs: None,
         }
     }
 

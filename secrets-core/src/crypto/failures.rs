@@ -13,6 +13,9 @@ pub enum DecryptionFailure {
     Key,
     /// The record was changed, or belongs to another object or version.
     Record,
+    /// The secrets of an environment do not match its manifest: a row was replaced by an earlier
+    /// copy of it, inserted or deleted.
+    Manifest,
 }
 
 /// Number of records that could not be decrypted since the start of the process, by reason.
@@ -21,7 +24,8 @@ pub(crate) struct DecryptionFailures([Counter; DecryptionFailure::ALL.len()]);
 
 impl DecryptionFailure {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Format, Self::MissingKey, Self::Key, Self::Record];
+    pub const ALL: [Self; 5] =
+        [Self::Format, Self::MissingKey, Self::Key, Self::Record, Self::Manifest];
 
     /// Returns the name of the reason in metrics.
     #[must_use]
@@ -31,6 +35,7 @@ impl DecryptionFailure {
             Self::MissingKey => "missing_key",
             Self::Key => "key",
             Self::Record => "record",
+            Self::Manifest => "manifest",
         }
     }
 }

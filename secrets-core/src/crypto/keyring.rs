@@ -1,5 +1,6 @@
 //! Unwrapped keys of one instance, and their stored form.
 
+mod canary;
 #[cfg(feature = "testing")]
 pub mod published;
 
@@ -25,8 +26,10 @@ pub struct InstanceRecord {
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number reserved for counting restores from a backup; always 1 now. The canary contains this
-    /// number, so that a changed number is detected at startup.
+    /// Epoch: a number that the service increases while it runs. A copy outside the database
+    /// ([`EpochStore`](crate::ports::epochs::EpochStore)) shows that the database was replaced by
+    /// an earlier state of it. The canary contains this number, so that a changed number is
+    /// detected at startup.
     pub epoch: u64,
     /// Creation time of the instance.
     pub created_at: Time,
@@ -52,7 +55,7 @@ pub enum InstanceKeyPurpose {
     TokenPepper = 1,
     /// Key of the MACs in the audit chains.
     Audit = 2,
-    /// Key for environment manifests. Stored, but not used yet.
+    /// Key of the MACs in the manifests of environments.
     Manifest = 3,
     /// Seed of the instance's Ed25519 signing key.
     Signing = 4,
@@ -110,8 +113,10 @@ pub struct Keyring {
     instance: InstanceId,
     kek_id: u32,
     wrapping: Cipher,
+    canary: Cipher,
     pepper: Key,
     audit: Key,
+    manifest: Key,
     signing: Key,
     failures: DecryptionFailures,
 }
@@ -125,13 +130,7 @@ impl Keyring {
         let (id, kek_id, epoch) = (InstanceId::draw(now), 1, 1);
         let kek = Key::generate();
         let wrapped_kek = root.wrap(&kek, &kek_context(id, kek_id)).await.map_err(refused)?;
-        let mut canary = Vec::new();
-        canary_cipher(&kek, id).seal_into(
-            &mut canary,
-            &random(),
-            CANARY,
-            &canary_text(id, kek_id, epoch),
-        );
+        let canary = canary::seal(&canary::cipher(&kek, id), (id, kek_id, epoch));
         let record = InstanceRecord {
             id,
             root_key: root.id(),
@@ -143,18 +142,9 @@ impl Keyring {
         };
 
         let wrapping = wrapping_cipher(&kek, id);
-        let keys: Vec<_> = InstanceKeyPurpose::ALL
-            .into_iter()
-            .map(|purpose| {
-                let wrapped = wrap(
-                    &wrapping,
-                    &Key::generate(),
-                    &dek_context(id, ProjectId::NIL, purpose as u32),
-                );
-                InstanceKeyRecord { purpose, kek_id, wrapped }
-            })
-            .collect();
-        let keyring = Self::assemble(&record, wrapping, &keys)?;
+        let draw = |purpose| draw_instance_key(&wrapping, id, kek_id, purpose);
+        let keys: Vec<_> = InstanceKeyPurpose::ALL.into_iter().map(draw).collect();
+        let keyring = Self::assemble(&record, &kek, &keys)?;
         Ok((record, keys, keyring))
     }
 
@@ -170,8 +160,8 @@ impl Keyring {
         }
         let context = kek_context(record.id, record.kek_id);
         let kek = root.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
-        check_canary(&kek, record)?;
-        Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
+        canary::check(&canary::cipher(&kek, record.id), record)?;
+        Self::assemble(record, &kek, keys)
     }
 
     /// Returns the instance's record after the instance key was wrapped with another root key.
@@ -187,19 +177,20 @@ impl Keyring {
         }
         let context = kek_context(record.id, record.kek_id);
         let kek = from.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
-        check_canary(&kek, record)?;
+        canary::check(&canary::cipher(&kek, record.id), record)?;
         let wrapped_kek = to.wrap(&kek, &context).await.map_err(refused)?;
         let unwrapped = to.unwrap(&wrapped_kek, &context).await.map_err(refused)?;
-        check_canary(&unwrapped, record)?;
+        canary::check(&canary::cipher(&unwrapped, record.id), record)?;
         Ok(InstanceRecord { root_key: to.id(), wrapped_kek, ..record.clone() })
     }
 
     fn assemble(
         record: &InstanceRecord,
-        wrapping: Cipher,
+        kek: &Key,
         keys: &[InstanceKeyRecord],
     ) -> Result<Self, KeyringError> {
-        let (mut pepper, mut audit, mut signing) = (None, None, None);
+        let (wrapping, canary) = (wrapping_cipher(kek, record.id), canary::cipher(kek, record.id));
+        let (mut pepper, mut audit, mut manifest, mut signing) = (None, None, None, None);
         for key in keys {
             let context = dek_context(record.id, ProjectId::NIL, key.purpose as u32);
             let opened = unwrap(&wrapping, &key.wrapped, &context).map_err(tampered)?;
@@ -207,23 +198,41 @@ impl Keyring {
                 InstanceKeyPurpose::TokenPepper => pepper = Some(opened),
                 InstanceKeyPurpose::Audit => audit = Some(opened),
                 InstanceKeyPurpose::Signing => signing = Some(opened),
-                InstanceKeyPurpose::Manifest => {}
+                InstanceKeyPurpose::Manifest => manifest = Some(opened),
             }
         }
-        let is_whole = InstanceKeyPurpose::ALL
-            .iter()
-            .all(|purpose| keys.iter().any(|key| key.purpose == *purpose));
-        let keys = pepper.zip(audit).zip(signing).filter(|_| is_whole);
-        let ((pepper, audit), signing) = keys.ok_or(KeyringError::Tampered)?;
+        let (Some(pepper), Some(audit), Some(manifest), Some(signing)) =
+            (pepper, audit, manifest, signing)
+        else {
+            return Err(KeyringError::Tampered);
+        };
         let (instance, kek_id, failures) =
             (record.id, record.kek_id, DecryptionFailures::default());
-        Ok(Self { instance, kek_id, wrapping, pepper, audit, signing, failures })
+        Ok(Self { instance, kek_id, wrapping, canary, pepper, audit, manifest, signing, failures })
     }
 
     /// Returns the instance ID.
     #[must_use]
     pub fn instance(&self) -> InstanceId {
         self.instance
+    }
+
+    /// Returns the instance's record with another epoch. Fails if the canary of the given record
+    /// does not match it.
+    pub(crate) fn with_epoch(
+        &self,
+        record: &InstanceRecord,
+        epoch: u64,
+    ) -> Result<InstanceRecord, KeyringError> {
+        canary::check(&self.canary, record)?;
+        let canary = canary::seal(&self.canary, (record.id, record.kek_id, epoch));
+        Ok(InstanceRecord { epoch, canary, ..record.clone() })
+    }
+
+    /// Generates an instance key for this purpose. The caller stores the returned record. This
+    /// keyring continues to use the earlier key.
+    pub(crate) fn draw_instance_key(&self, purpose: InstanceKeyPurpose) -> InstanceKeyRecord {
+        draw_instance_key(&self.wrapping, self.instance, self.kek_id, purpose)
     }
 
     /// Generates a key for a project. The first version is 1. The caller stores the returned
@@ -271,6 +280,10 @@ impl Keyring {
         &self.audit
     }
 
+    pub(super) fn manifest(&self) -> &Key {
+        &self.manifest
+    }
+
     /// Returns the seed of the instance's Ed25519 signing key.
     pub(crate) fn signing(&self) -> &Key {
         &self.signing
@@ -310,24 +323,6 @@ impl fmt::Display for KeyringError {
 
 impl std::error::Error for KeyringError {}
 
-const CANARY: &[u8] = b"SCv1\0canary";
-
-fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
-    [instance.uuid().as_bytes().as_slice(), &kek_id.to_be_bytes(), &epoch.to_be_bytes()].concat()
-}
-
-/// Fails if the instance key cannot decrypt the canary in the record, and so is not the instance's
-/// key.
-fn check_canary(kek: &Key, record: &InstanceRecord) -> Result<(), KeyringError> {
-    let canary = canary_cipher(kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
-    let expected = canary_text(record.id, record.kek_id, record.epoch);
-    if *canary == expected { Ok(()) } else { Err(KeyringError::Tampered) }
-}
-
-fn canary_cipher(kek: &Key, instance: InstanceId) -> Cipher {
-    Cipher::new(&purpose_key(kek, instance, "canary"))
-}
-
 fn wrapping_cipher(kek: &Key, instance: InstanceId) -> Cipher {
     Cipher::new(&purpose_key(kek, instance, "dek-wrap"))
 }
@@ -345,6 +340,16 @@ fn dek_context(instance: InstanceId, project: ProjectId, version: u32) -> Vec<u8
     let (instance, project) = (instance.uuid(), project.uuid());
     [b"SCv1\0dek".as_slice(), instance.as_bytes(), project.as_bytes(), &version.to_be_bytes()]
         .concat()
+}
+
+fn draw_instance_key(
+    wrapping: &Cipher,
+    instance: InstanceId,
+    kek_id: u32,
+    purpose: InstanceKeyPurpose,
+) -> InstanceKeyRecord {
+    let context = dek_context(instance, ProjectId::NIL, purpose as u32);
+    InstanceKeyRecord { purpose, kek_id, wrapped: wrap(wrapping, &Key::generate(), &context) }
 }
 
 fn wrap(cipher: &Cipher, key: &Key, context: &[u8]) -> Vec<u8> {

@@ -27,6 +27,7 @@ mod fingerprint;
 pub(crate) mod fuzz;
 mod key;
 mod keyring;
+mod manifest;
 pub(crate) mod message;
 mod passphrase;
 mod plaintext;
@@ -52,6 +53,8 @@ pub use keyring::{
     InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey,
     ProjectKeyRecord,
 };
+pub use manifest::{MANIFEST_BYTES, ManifestEntry};
+pub(crate) use manifest::{ManifestKey, ManifestSum};
 pub(crate) use passphrase::Cost;
 pub use passphrase::Passphrase;
 pub use plaintext::{Description, Plaintext};

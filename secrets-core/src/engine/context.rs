@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::manifests::Manifests;
 use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Who, Write, audit_chain};
 use crate::crypto::{Keyring, random};
 use crate::limits::SharedWindows;
@@ -31,6 +32,8 @@ pub struct Context<'a, A: Access> {
     /// Revision and sizes of the environment that [`Lock::Secrets`] locked, as they were when the
     /// lock was acquired.
     pub(crate) locked_counters: EnvironmentCounters,
+    /// Manifests of the environments that [`Lock::Secrets`] locked.
+    pub(crate) manifests: Manifests,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
     pub(super) is_dry_run: bool,
     /// Memory that is reserved for the secrets that the operation returns.
@@ -80,7 +83,7 @@ impl<'a, A: Access> Context<'a, A> {
     ) -> Result<Self> {
         let session = A::open(engine.store(), is_long).await?;
         let (audit, now) = (AuditContext::default(), engine.now());
-        let (last_lock, locked_counters, is_dry_run, memory) = Default::default();
+        let (last_lock, locked_counters, manifests, is_dry_run, memory) = Default::default();
         Ok(Self {
             caller,
             audit,
@@ -89,6 +92,7 @@ impl<'a, A: Access> Context<'a, A> {
             session,
             last_lock,
             locked_counters,
+            manifests,
             is_dry_run,
             memory,
         })
@@ -226,8 +230,12 @@ impl Context<'_, Write> {
                 Lock::Environment(environment) => tx.lock_environment(environment).await?,
                 Lock::TeamSize(team) => tx.lock_team_size(team).await?,
                 Lock::Secrets(environment) => {
-                    self.locked_counters =
-                        tx.touch_environment(environment, revision_step()).await?;
+                    let step = revision_step();
+                    let counters = tx.touch_environment(environment, step).await?;
+                    let before = counters.revision.saturating_sub(step.into());
+                    let keyring = self.engine.keyring();
+                    self.manifests.open(keyring, environment, &counters, before);
+                    self.locked_counters = counters;
                 }
                 Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
             }

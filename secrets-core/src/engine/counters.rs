@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::crypto::Keyring;
+use crate::crypto::{DecryptionFailure, Keyring};
 use crate::model::counter::Counter;
 use crate::model::lock::lock;
 use crate::model::rotations::Outcome;
@@ -18,6 +18,7 @@ pub struct Counters {
     pub(crate) audit_batches: Counter,
     pub(crate) audit_entries: Counter,
     pub(crate) audit_failures: Counter,
+    pub(crate) created_manifests: Counter,
     unavailable: Counter,
     internal: Counter,
     pub(crate) refusals: RefusalCounters,
@@ -57,6 +58,8 @@ pub struct Counts {
     pub audit_entries: u64,
     /// Number of batches of audit entries that could not be stored.
     pub audit_failures: u64,
+    /// Number of manifests that this process created for environments that had no current one.
+    pub created_manifests: u64,
     /// Number of audit entries that wait in memory to be stored with the next batch.
     pub audit_waiting: u64,
     /// Number of operations that failed as unavailable, for example because of a store timeout.
@@ -65,8 +68,8 @@ pub struct Counts {
     /// decrypted.
     pub internal: u64,
     /// Number of stored records that could not be decrypted, by reason: `format`, `missing_key`,
-    /// `key` or `record` ([`DecryptionFailure`](crate::crypto::DecryptionFailure)).
-    pub decryption_failures: [(&'static str, u64); 4],
+    /// `key`, `record` or `manifest` ([`DecryptionFailure`]).
+    pub decryption_failures: [(&'static str, u64); DecryptionFailure::ALL.len()],
     /// True if the store responded to the last health check.
     pub is_store_up: bool,
     /// Number of attempts to rotate a credential that this process finished, by result: `success`,
@@ -165,6 +168,7 @@ impl Counters {
             audit_batches: self.audit_batches.value(),
             audit_entries: self.audit_entries.value(),
             audit_failures: self.audit_failures.value(),
+            created_manifests: self.created_manifests.value(),
             audit_waiting,
             decryption_failures: keyring.failures().values(),
             unavailable: self.unavailable.value(),

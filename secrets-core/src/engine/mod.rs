@@ -12,7 +12,9 @@ pub(crate) mod audit_queue;
 mod caller;
 mod context;
 mod counters;
+pub(crate) mod epoch;
 mod failures;
+pub(crate) mod manifests;
 mod offload;
 mod operation;
 mod options;
@@ -75,9 +77,11 @@ impl Engine {
     /// Creates an engine and loads the encryption keys of the instance, or creates them if the
     /// store is empty.
     ///
-    /// Fails, without writing anything, if the encryption keys do not match the stored data.
+    /// Fails, without writing anything, if the encryption keys do not match the stored data, or if
+    /// the database was replaced by an earlier state of it.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
+        epoch::advance(&ports, &keyring).await?;
         let windows = SharedWindows::new(ports.counters.clone(), &keyring);
         let (audit, counters, shared, permits, admission) = Default::default();
         Ok(Self { ports, options, keyring, audit, counters, shared, permits, admission, windows })
@@ -173,10 +177,14 @@ impl Engine {
     async fn finish<O: Operation>(
         &self,
         caller: &Caller,
-        cx: Context<'_, O::Access>,
+        mut cx: Context<'_, O::Access>,
     ) -> Result<()> {
         let is_dry_run = cx.is_dry_run;
+        let manifests = mem::take(&mut cx.manifests);
         let (mut session, context, now) = cx.into_parts();
+        if !is_dry_run {
+            O::Access::complete(&mut session, &self.keyring, &manifests).await?;
+        }
         match O::AUDIT {
             _ if is_dry_run => drop(session),
             Audit::Nothing => commit::<O>(session).await?,

@@ -5,7 +5,9 @@ use std::future::Future;
 
 use serde::Serialize;
 
+use super::manifests::Manifests;
 use super::{Callers, Context};
+use crate::crypto::Keyring;
 use crate::model::Result;
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
@@ -75,6 +77,13 @@ pub trait Access: Send + 'static {
         entries: &[AuditRecord],
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
+    /// Stores the manifests of the environments that the operation wrote. Does nothing for readers.
+    fn complete(
+        session: &mut Self::Session,
+        keyring: &Keyring,
+        manifests: &Manifests,
+    ) -> impl Future<Output = StoreResult<()>> + Send;
+
     /// Commits the transaction. Does nothing for readers.
     fn finish(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 }
@@ -103,6 +112,10 @@ impl Access for Read {
         Ok(())
     }
 
+    async fn complete(_: &mut Self::Session, _: &Keyring, _: &Manifests) -> StoreResult<()> {
+        Ok(())
+    }
+
     async fn finish(_: Box<dyn Reads>) -> StoreResult<()> {
         Ok(())
     }
@@ -122,6 +135,14 @@ impl Access for Write {
 
     async fn record(session: &mut Self::Session, entries: &[AuditRecord]) -> StoreResult<()> {
         session.insert_audit(entries).await
+    }
+
+    async fn complete(
+        session: &mut Self::Session,
+        keyring: &Keyring,
+        manifests: &Manifests,
+    ) -> StoreResult<()> {
+        manifests.store(keyring, session).await
     }
 
     async fn finish(session: Box<dyn Tx>) -> StoreResult<()> {

@@ -10,6 +10,7 @@ use crate::egress::EgressPolicy;
 use crate::limits::SharedCounters;
 use crate::model::rotations::{DatabaseKind, Integration};
 use crate::model::{BaseUrl, Clock, Error, MemberAccess, Plans, Result, SystemClock};
+use crate::ports::epochs::EpochStore;
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
 use crate::ports::memory::WorkMemory;
@@ -52,6 +53,9 @@ pub struct Ports {
     pub timer: Option<Arc<dyn Timer>>,
     /// Rate-limit counters that the nodes share. Without them, each node counts by itself.
     pub counters: Option<Arc<dyn SharedCounters>>,
+    /// Copy of the epoch outside the database. Without it, the service does not notice that the
+    /// database was replaced by an earlier state of it.
+    pub epochs: Option<Arc<dyn EpochStore>>,
 }
 
 impl Ports {
@@ -72,6 +76,7 @@ impl Ports {
             memory: None,
             timer: None,
             counters: None,
+            epochs: None,
         }
     }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::records::value_context;
 use crate::crypto::{Keyring, KeyringError, random};
 use crate::engine::Ports;
-use crate::model::{SecretId, Subject};
+use crate::model::{Cause, InstanceId, SecretId, Subject};
 use crate::store::{Reads, Sample, StoreError};
 
 /// Reason why the service cannot start.
@@ -28,6 +28,23 @@ pub enum StartError {
         /// Number of sampled records that could not be decrypted.
         failed: usize,
     },
+    /// The epoch in the database is lower than its copy outside the database: the database was
+    /// replaced by an earlier state of it.
+    RolledBack {
+        /// Epoch in the database.
+        stored: u64,
+        /// Copy of the epoch.
+        recorded: u64,
+    },
+    /// The copy of the epoch belongs to another instance.
+    OtherInstance {
+        /// ID of the instance in the database.
+        stored: InstanceId,
+        /// ID of the instance to which the copy belongs.
+        recorded: InstanceId,
+    },
+    /// The copy of the epoch cannot be read or written.
+    Epochs(Cause),
     /// The store returned an error.
     Store(StoreError),
 }
@@ -153,6 +170,19 @@ impl fmt::Display for StartError {
                     "{failed} of {tried} records do not decrypt under the keys of this database"
                 )
             }
+            Self::RolledBack { stored, recorded } => write!(
+                f,
+                "the database was replaced by an earlier state of it: its epoch is {stored}, but \
+                 was {recorded} already"
+            ),
+            Self::OtherInstance { stored, recorded } => write!(
+                f,
+                "the copy of the epoch belongs to the instance {recorded}, but the database to the \
+                 instance {stored}"
+            ),
+            Self::Epochs(cause) => {
+                write!(f, "the copy of the epoch cannot be read or written: {cause}")
+            }
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -163,7 +193,12 @@ impl std::error::Error for StartError {
         match self {
             Self::Keys(error) => Some(error),
             Self::Store(error) => Some(error),
-            Self::NoRootKey | Self::OrphanData | Self::Unreadable { .. } => None,
+            Self::Epochs(cause) => Some(cause.as_ref()),
+            Self::NoRootKey
+            | Self::OrphanData
+            | Self::Unreadable { .. }
+            | Self::RolledBack { .. }
+            | Self::OtherInstance { .. } => None,
         }
     }
 }

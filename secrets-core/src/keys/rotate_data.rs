@@ -8,7 +8,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use uuid::Uuid;
 
-use crate::crypto::{ProjectKey, Purpose, Sealed};
+use crate::crypto::{ManifestEntry, ProjectKey, Purpose, Sealed};
+use crate::engine::manifests::Manifests;
 use crate::engine::{
     AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, records,
 };
@@ -194,16 +195,23 @@ impl Keys {
         let place = (self.project, self.old.version());
         let rows = tx.sealed_rows(column, place, after, MAX_ROWS).await?;
         let Some(last) = rows.last().map(|row| (row.object, row.version)) else { return Ok(None) };
-        self.lock_environments(tx.as_mut(), column, &rows).await?;
+        let mut manifests = self.lock_environments(engine, tx.as_mut(), column, &rows).await?;
         for row in &rows {
             seen.rows += 1;
             match self.encrypted(engine, column, row) {
                 // False if the record changed meanwhile: the change was encrypted with the newest
                 // key.
-                Ok(sealed) => drop(tx.replace_sealed(column, row, &sealed).await?),
+                Ok(sealed) => {
+                    if tx.replace_sealed(column, row, &sealed).await? {
+                        let keyring = engine.keyring();
+                        manifests.remove(keyring, row.environment, &entry(row, &row.sealed));
+                        manifests.add(keyring, row.environment, &entry(row, &sealed));
+                    }
+                }
                 Err(error) => drop(seen.error.get_or_insert(error)),
             }
         }
+        manifests.store(engine.keyring(), tx.as_mut()).await?;
         failpoint::reached("in-key-batch").await;
         tx.commit().await?;
         failpoint::reached("after-key-batch").await;
@@ -212,14 +220,17 @@ impl Keys {
 
     /// Locks the environments of the secrets in `rows`, in the order of the environment IDs.
     /// Operations that change several secrets lock in the same order, which prevents deadlocks.
+    /// Returns the manifests to update, if the column is part of them.
     async fn lock_environments(
         &self,
+        engine: &Engine,
         tx: &mut dyn Tx,
         column: SealedColumn,
         rows: &[SealedRow],
-    ) -> Result<()> {
+    ) -> Result<Manifests> {
+        let mut manifests = Manifests::default();
         if !column.is_of_secrets() {
-            return Ok(());
+            return Ok(manifests);
         }
         let environments: BTreeSet<_> = rows.iter().map(|row| row.environment).collect();
         for environment in environments {
@@ -228,8 +239,12 @@ impl Keys {
                 Ok(()) | Err(StoreError::Stale(_)) => {}
                 Err(error) => return Err(error.into()),
             }
+            if column == SealedColumn::Value {
+                let counters = tx.environment_counters(environment).await?;
+                manifests.open(engine.keyring(), environment, &counters, counters.revision);
+            }
         }
-        Ok(())
+        Ok(manifests)
     }
 
     /// Decrypts a record with the replaced key and encrypts it with the newest key.
@@ -245,6 +260,12 @@ impl Keys {
         }
         Ok(sealed)
     }
+}
+
+/// Returns the entry of a secret with this encrypted value in the manifest of its environment.
+fn entry(row: &SealedRow, sealed: &Sealed) -> ManifestEntry {
+    let version = u32::try_from(row.version).unwrap_or_default();
+    ManifestEntry::of(row.object.into(), version, row.hidden, sealed)
 }
 
 /// Returns the context (associated data) with which a record is encrypted.

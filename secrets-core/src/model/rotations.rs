@@ -12,9 +12,13 @@ use super::{ValidationRule, Violation};
 /// logins of its database users are being disabled.
 pub(crate) const REVOKING: &str = "revoking";
 
+/// Error code of a rotation in a database that was restored from a backup: its credential may have
+/// changed since.
+pub(crate) const RESTORED: &str = "restored";
+
 /// Error codes after which the service does not retry a rotation by itself: a user must fix a
 /// problem first.
-const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+const NEEDS_USER: [&str; 4] = ["identity_changed", "fenced", "crashed", RESTORED];
 
 /// True if the service retries a rotation by itself after an error with this code.
 pub(crate) fn is_retried(code: Option<&str>) -> bool {

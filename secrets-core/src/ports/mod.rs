@@ -2,6 +2,7 @@
 //! databases whose credentials are rotated. The host application passes implementations in
 //! [`Ports`](crate::Ports).
 
+pub mod epochs;
 pub mod identity;
 pub mod mail;
 pub mod memory;

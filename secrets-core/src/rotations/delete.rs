@@ -9,9 +9,9 @@ use super::rotate::no_rotators;
 use super::slot_user;
 use crate::access::LockedRow;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
-use crate::model::rotations::{AttemptState, Outcome, REVOKING, RotationStatus, Slot};
-use crate::model::{EnvironmentPath, Result, RotationId, Subject, Time};
-use crate::store::AttemptRecord;
+use crate::model::rotations::{REVOKING, RotationStatus, Slot};
+use crate::model::{EnvironmentPath, Result, RotationId, Subject};
+use crate::secrets::writing::delete as delete_secret;
 
 /// Deletes a rotation with its history and webhooks. The users in the database are not changed, and
 /// the rotation's secrets remain as ordinary secrets.
@@ -93,14 +93,15 @@ impl Operation for PlanRevocation {
         let keys = InjectedKeys::from_text(&rotation.settings.keys)?.all();
         if rotation.slots.active.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {
-                cx.tx().delete_secret(secret.id).await?;
+                delete_secret(cx, &secret).await?;
             }
         }
         // A worker may be in the middle of an attempt. The attempt ends here, so the worker cannot
         // store its result. The target refuses late commands of this and earlier attempts after the
         // logins are disabled, because their numbers are lower.
         if let Some(attempt) = cx.reads().open_attempt(id).await? {
-            let attempt = revoked(&attempt, cx.now());
+            let message = "the rotation was revoked during the attempt";
+            let attempt = attempt.failed("revoked", message, cx.now());
             cx.tx().update_attempt(&attempt).await?;
         }
         rotation.sequence += 1;
@@ -115,19 +116,6 @@ impl Operation for PlanRevocation {
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
         cx.set_resource("rotation", id.uuid(), rotation.settings.name.as_str());
         Ok(PlannedRevocation { rotation: id })
-    }
-}
-
-/// Returns an attempt as ended by the revocation of its rotation.
-fn revoked(attempt: &AttemptRecord, now: Time) -> AttemptRecord {
-    AttemptRecord {
-        state: AttemptState::Concluded,
-        pending: None,
-        outcome: Some(Outcome::Failed),
-        error_code: Some("revoked".to_owned()),
-        error_message: Some("the rotation was revoked during the attempt".to_owned()),
-        completed_at: Some(now),
-        ..*attempt
     }
 }
 

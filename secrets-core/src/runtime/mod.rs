@@ -1,6 +1,7 @@
-//! Support for tokio: timers, threads for CPU-bound work, the supervisor of background work, and
-//! the registry of watches.
+//! Support for tokio: timers, threads for CPU-bound work, the supervisor of background work, the
+//! registry of watches, and the copy of the epoch in a file.
 
+mod epoch_file;
 mod supervisor;
 mod watches;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use epoch_file::EpochFile;
 pub use supervisor::{Supervisor, WorkerHealth};
 pub use watches::{WatchOptions, WatchRegistry};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::Secret;
 use super::change::Content;
-use super::writing::{check_secret_quota, check_size, first_version};
+use super::writing::{check_secret_quota, check_size, first_version, insert};
 use crate::access::LockedRow;
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -65,7 +65,7 @@ impl Operation for CreateSecret {
 
         let description = description.map(Description::into_plaintext);
         let record = first_version(cx, &scope, key, &content, description.as_ref());
-        cx.tx().insert_secrets(std::slice::from_ref(&record)).await?;
+        insert(cx, std::slice::from_ref(&record)).await?;
         check_size(cx, &scope).await?;
 
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());

@@ -1,7 +1,7 @@
 //! Deleting a secret.
 
 use super::reading::direct_secret;
-use super::writing::reject_managed;
+use super::writing::{delete, reject_managed};
 use super::{KeyRef, check_version};
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -33,7 +33,7 @@ impl Operation for DeleteSecret {
         let secret = direct_secret(cx, &scope, &self.key).await?;
         check_version(&secret, self.expected_version)?;
         reject_managed(cx, &scope, &secret.key).await?;
-        cx.tx().delete_secret(secret.id).await?;
+        delete(cx, &secret).await?;
 
         cx.set_resource("secret", secret.id.uuid(), secret.key.as_str());
         cx.add_detail("version", secret.version);

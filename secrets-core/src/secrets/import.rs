@@ -163,11 +163,11 @@ async fn import(
                     let text = description.into_plaintext();
                     record.description = Some(seal_description(cx, scope, &record, &text));
                 }
-                batch.next.push(next_version(cx, scope, record, &content, content.change())?);
+                batch.replace(next_version(cx, scope, record, &content, content.change())?);
             }
         }
     }
-    (result.created, result.updated) = (batch.new.len(), batch.next.len());
+    (result.created, result.updated) = (batch.new.len(), batch.replaced());
     batch.store(cx, scope).await?;
     Ok(result)
 }

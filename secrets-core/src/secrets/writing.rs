@@ -3,7 +3,7 @@
 use super::change::Content;
 use super::sealing::{seal_description, seal_value};
 use crate::access::EnvironmentScope;
-use crate::crypto::{Plaintext, Sealed};
+use crate::crypto::{ManifestEntry, Plaintext, Sealed};
 use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, EnvironmentCounters, SecretRecord};
@@ -131,8 +131,9 @@ pub(super) fn next_version(
     known: SecretRecord,
     content: &Content,
     change: Change,
-) -> Result<SecretRecord> {
+) -> Result<NextVersion> {
     let version = known.version.checked_add(1).ok_or(Error::Stale(Subject::Secret))?;
+    let previous = known.manifest_entry();
     let mut next = SecretRecord {
         hidden: content.hidden,
         version,
@@ -144,7 +145,15 @@ pub(super) fn next_version(
         ..known
     };
     next.sealed = seal_value(cx, scope, &next, &content.value);
-    Ok(next)
+    Ok(NextVersion { record: next, previous })
+}
+
+/// Next version of a secret.
+pub(super) struct NextVersion {
+    /// Record of the next version.
+    pub(super) record: SecretRecord,
+    /// Entry of the version that it replaces in the manifest of the environment.
+    previous: ManifestEntry,
 }
 
 /// Secrets of one environment that are written to the store together.
@@ -152,11 +161,24 @@ pub(super) fn next_version(
 pub(super) struct SecretBatch {
     /// Records of new secrets, built by [`first_version`].
     pub(super) new: Vec<SecretRecord>,
-    /// Records of the next versions of existing secrets, built by [`next_version`].
-    pub(super) next: Vec<SecretRecord>,
+    /// Records of the next versions of existing secrets.
+    next: Vec<SecretRecord>,
+    /// Entries of the replaced versions in the manifest of the environment.
+    previous: Vec<ManifestEntry>,
 }
 
 impl SecretBatch {
+    /// Adds the next version of an existing secret, built by [`next_version`].
+    pub(super) fn replace(&mut self, next: NextVersion) {
+        self.next.push(next.record);
+        self.previous.push(next.previous);
+    }
+
+    /// Returns the number of existing secrets in the batch.
+    pub(super) fn replaced(&self) -> usize {
+        self.next.len()
+    }
+
     /// Stores all secrets or, if there is an error, none. Deletes old versions if there are more
     /// than the plan allows.
     pub(super) async fn store(
@@ -164,13 +186,16 @@ impl SecretBatch {
         cx: &mut Context<'_, Write>,
         scope: &EnvironmentScope,
     ) -> Result<()> {
-        if !self.new.is_empty() {
-            cx.tx().insert_secrets(&self.new).await?;
-        }
+        insert(cx, &self.new).await?;
         if self.next.is_empty() {
             return Ok(());
         }
         cx.tx().replace_secrets(&self.next).await?;
+        let (keyring, environment) = (cx.engine.keyring(), scope.environment.id);
+        for (secret, previous) in self.next.iter().zip(&self.previous) {
+            cx.manifests.remove(keyring, environment, previous);
+            cx.manifests.add(keyring, environment, &secret.manifest_entry());
+        }
         let limits = self.next.iter().filter_map(|secret| {
             let oldest = secret.version.checked_sub(scope.plan.versions)?;
             (oldest > 1).then_some((secret.id, oldest))
@@ -183,6 +208,25 @@ impl SecretBatch {
     }
 }
 
+/// Inserts new secrets, built by [`first_version`].
+pub(super) async fn insert(cx: &mut Context<'_, Write>, secrets: &[SecretRecord]) -> Result<()> {
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    cx.tx().insert_secrets(secrets).await?;
+    for secret in secrets {
+        cx.manifests.add(cx.engine.keyring(), secret.environment, &secret.manifest_entry());
+    }
+    Ok(())
+}
+
+/// Deletes a secret with all its versions. The environment must be locked.
+pub(crate) async fn delete(cx: &mut Context<'_, Write>, secret: &SecretRecord) -> Result<()> {
+    cx.tx().delete_secret(secret.id).await?;
+    cx.manifests.remove(cx.engine.keyring(), secret.environment, &secret.manifest_entry());
+    Ok(())
+}
+
 /// Stores the next version of a secret with this content.
 pub(super) async fn replace(
     cx: &mut Context<'_, Write>,
@@ -192,12 +236,14 @@ pub(super) async fn replace(
     change: Change,
 ) -> Result<SecretRecord> {
     let next = next_version(cx, scope, known, content, change)?;
-    let batch = SecretBatch { new: Vec::new(), next: vec![next.clone()] };
+    let record = next.record.clone();
+    let mut batch = SecretBatch::default();
+    batch.replace(next);
     batch.store(cx, scope).await?;
     if change == Change::Hidden {
         cx.audit.action = Some("secret.hidden");
     }
-    Ok(next)
+    Ok(record)
 }
 
 /// Writes the parts of a rotated credential, such as user name and password: each becomes the next
@@ -215,7 +261,7 @@ pub(crate) async fn write_rotated(
         let content = Content { value, hidden: false };
         if let Some(place) = known.iter().position(|secret| secret.key == key) {
             let secret = known.swap_remove(place);
-            batch.next.push(next_version(cx, scope, secret, &content, Change::Rotated)?);
+            batch.replace(next_version(cx, scope, secret, &content, Change::Rotated)?);
         } else {
             let first = first_version(cx, scope, key, &content, None);
             batch.new.push(SecretRecord { change: Change::Rotated, ..first });

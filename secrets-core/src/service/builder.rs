@@ -6,6 +6,7 @@ use super::Service;
 use crate::crypto::{Key, RootKeys, StaticRootKey};
 use crate::engine::{Options, Ports, StartError};
 use crate::model::{Clock, SystemClock};
+use crate::ports::epochs::EpochStore;
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
 use crate::ports::memory::WorkMemory;
@@ -30,6 +31,7 @@ pub struct Builder {
     offload: Arc<dyn Offload>,
     memory: Option<Arc<dyn WorkMemory>>,
     timer: Option<Arc<dyn Timer>>,
+    epochs: Option<Arc<dyn EpochStore>>,
     options: Options,
 }
 
@@ -47,6 +49,7 @@ impl Builder {
             offload: Arc::new(Inline),
             memory: None,
             timer: None,
+            epochs: None,
             options: Options::default(),
         }
     }
@@ -127,10 +130,17 @@ impl Builder {
         self
     }
 
+    /// Sets the copy of the epoch outside the database. With it, the service does not start if the
+    /// database was replaced by an earlier state of it.
+    pub fn epochs(mut self, epochs: Arc<dyn EpochStore>) -> Self {
+        self.epochs = Some(epochs);
+        self
+    }
+
     /// Opens the service. Creates the encryption keys of the instance if the store is empty.
     ///
-    /// Fails, without writing anything, if there is no root key, or if the encryption keys do not
-    /// match the stored data.
+    /// Fails, without writing anything, if there is no root key, if the encryption keys do not match
+    /// the stored data, or if the database was replaced by an earlier state of it.
     pub async fn build(self) -> Result<Service, StartError> {
         let root = self.root.ok_or(StartError::NoRootKey)?;
         let ports = Ports {
@@ -146,6 +156,7 @@ impl Builder {
             memory: self.memory,
             timer: self.timer,
             counters: None,
+            epochs: self.epochs,
         };
         Service::open(ports, self.options).await
     }

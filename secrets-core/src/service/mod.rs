@@ -3,6 +3,7 @@
 mod authenticate;
 mod builder;
 mod health;
+mod manifests;
 mod sizes;
 mod verify;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 pub use builder::Builder;
 pub use health::{HEALTH, Health};
+pub use manifests::MANIFESTS;
 pub use sizes::{NearLimit, Sizes, sizes};
 pub use verify::VerifiedRecords;
 
@@ -61,7 +63,8 @@ impl Service {
 
     /// Opens the service. Creates the encryption keys of the instance if the store is empty.
     ///
-    /// Fails, without writing anything, if the encryption keys do not match the stored data.
+    /// Fails, without writing anything, if the encryption keys do not match the stored data, or if
+    /// the database was replaced by an earlier state of it.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let engine = Arc::new(Engine::open(ports, options).await?);
         let uses = engine.shared();

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Service;
+use super::{Service, manifests};
 use crate::crypto::{ProjectKey, Sealed};
 use crate::engine::records::{description_context, value_context};
-use crate::model::{Error, ProjectId, RotationId, SecretId};
+use crate::model::{EnvironmentId, Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{RotationContext, SealedField};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
@@ -29,6 +29,11 @@ pub struct VerifiedRecords {
     pub rotation_records: u64,
     /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,
+    /// Number of environments whose secrets match their manifest.
+    pub environments: u64,
+    /// Environments whose secrets do not match their manifest: a row was replaced by an earlier copy
+    /// of it, inserted or deleted.
+    pub changed_environments: Vec<EnvironmentId>,
 }
 
 /// Maximum number of previous versions loaded at a time.
@@ -43,8 +48,8 @@ struct Keys {
 
 impl Service {
     /// Tries to decrypt every record of every secret and rotation, including those of deleted
-    /// projects. Returns the numbers of readable records, and the secrets and rotations with
-    /// unreadable records.
+    /// projects, and compares the secrets of each environment with its manifest. Returns the
+    /// numbers of readable records, and the secrets and rotations with unreadable records.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.engine.store().read().await?;
         let mut verified = VerifiedRecords::default();
@@ -63,6 +68,9 @@ impl Service {
             from = after(id.uuid()).map(SecretId::from);
         }
         self.verify_rotations(reads.as_mut(), &mut verified).await?;
+        drop(reads);
+        (verified.environments, verified.changed_environments) =
+            manifests::verify(&self.engine).await?;
         Ok(verified)
     }
 

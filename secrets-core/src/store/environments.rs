@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{ProjectRecord, Relation, SecretRecord, StoreResult};
-use crate::crypto::ProjectKeyRecord;
+use crate::crypto::{MANIFEST_BYTES, ManifestEntry, ProjectKeyRecord};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, MemberAccess, PlanName, Principal, ProjectId,
     SecretKey, Time,
@@ -50,6 +50,17 @@ pub struct EnvironmentCounters {
     pub size: u64,
     /// Total size of the previous versions of the environment's secrets, in bytes.
     pub history_size: u64,
+    /// Manifest of the environment; `None` if it has none yet.
+    pub manifest: Option<ManifestRecord>,
+}
+
+/// Stored manifest of an environment: a MAC over the current versions of its secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestRecord {
+    /// Sum of the hashes of the secrets, and its MAC.
+    pub sealed: [u8; MANIFEST_BYTES],
+    /// Revision of the environment for which the manifest was computed.
+    pub revision: u64,
 }
 
 /// Selection of the secrets that are loaded when an environment is resolved.
@@ -138,12 +149,23 @@ pub trait EnvironmentReads: Send {
     /// if its project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns the revision of an environment and the total sizes of its secrets. Fails with
-    /// `Stale` if the environment does not exist.
+    /// Returns the revision of an environment, the total sizes of its secrets, and its manifest.
+    /// Fails with `Stale` if the environment does not exist.
     async fn environment_counters(
         &mut self,
         environment: EnvironmentId,
     ) -> StoreResult<EnvironmentCounters>;
+
+    /// Returns the ID of the first environment whose ID is `from` or higher, even if its project is
+    /// deleted.
+    async fn next_environment(&mut self, from: EnvironmentId)
+    -> StoreResult<Option<EnvironmentId>>;
+
+    /// Lists the secrets of an environment as they are listed in its manifest, in any order.
+    async fn manifest_entries(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<ManifestEntry>>;
 
     /// Lists the names of the environments whose parent is this environment, sorted.
     async fn child_environments(
@@ -183,4 +205,15 @@ pub trait EnvironmentWrites: Send {
         environment: EnvironmentId,
         step: u32,
     ) -> StoreResult<EnvironmentCounters>;
+
+    /// Replaces the manifest of an environment. Fails with `Stale` if the environment does not
+    /// exist.
+    async fn replace_manifest(
+        &mut self,
+        environment: EnvironmentId,
+        manifest: &ManifestRecord,
+    ) -> StoreResult<()>;
+
+    /// Deletes the manifests of all environments.
+    async fn delete_manifests(&mut self) -> StoreResult<()>;
 }

@@ -66,4 +66,16 @@ pub trait InstanceWrites: Send {
         before: &InstanceRecord,
         after: &InstanceRecord,
     ) -> StoreResult<()>;
+
+    /// Replaces the epoch and the canary by those in `after`. Fails with `Stale` if the stored ID or
+    /// epoch differs from `before`.
+    async fn replace_epoch(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()>;
+
+    /// Replaces the stored cryptographic key with the same purpose. Fails with `Stale` if there is
+    /// none.
+    async fn replace_instance_key(&mut self, key: &InstanceKeyRecord) -> StoreResult<()>;
 }

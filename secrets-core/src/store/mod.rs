@@ -77,7 +77,7 @@ pub use device_logins::{
 };
 pub use environments::{
     ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
-    ResolvedEnvironment, Selection,
+    ManifestRecord, ResolvedEnvironment, Selection,
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample, StoreSize};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};

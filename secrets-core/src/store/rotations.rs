@@ -226,6 +226,23 @@ impl RotationRecord {
     }
 }
 
+impl AttemptRecord {
+    /// Returns the attempt as failed: ended, without its new password, and with this code and
+    /// message.
+    #[must_use]
+    pub fn failed(&self, code: &str, message: &str, now: Time) -> Self {
+        Self {
+            state: AttemptState::Concluded,
+            pending: None,
+            outcome: Some(Outcome::Failed),
+            error_code: Some(code.to_owned()),
+            error_message: Some(message.to_owned()),
+            completed_at: Some(now),
+            ..*self
+        }
+    }
+}
+
 /// Read access to rotations.
 #[async_trait]
 pub trait RotationReads: Send {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::crypto::Sealed;
+use crate::crypto::{ManifestEntry, Sealed};
 use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 
 /// A secret with its current version. The value and the description are encrypted.
@@ -54,6 +54,12 @@ impl SecretRecord {
     pub fn size(&self) -> usize {
         let description = self.description.as_ref().map_or(0, |sealed| sealed.as_bytes().len());
         self.sealed.as_bytes().len() + description
+    }
+
+    /// Returns the entry of the secret in the manifest of its environment.
+    #[must_use]
+    pub fn manifest_entry(&self) -> ManifestEntry {
+        ManifestEntry::of(self.id, self.version, self.hidden, &self.sealed)
     }
 }
 

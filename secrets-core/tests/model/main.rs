@@ -91,6 +91,7 @@ fn run<S: Stores>(
                 }
             }
         }
+        prop_assert_eq!(system.changed_environments().await, 0);
         let recorded = model.audit.into_iter();
         let recorded = recorded.map(|((by, action), count)| ((by, action.to_owned()), count));
         prop_assert_eq!(system.audit().await, recorded.collect::<BTreeMap<_, _>>());

@@ -236,6 +236,11 @@ impl System {
         Ok(())
     }
 
+    /// Returns the number of environments whose secrets do not match their manifest.
+    pub(crate) async fn changed_environments(&self) -> usize {
+        self.nodes[0].verify_records().await.unwrap().changed_environments.len()
+    }
+
     /// Returns the number of successful actions in the audit log, by actor and action.
     pub(crate) async fn audit(&self) -> BTreeMap<(Principal, String), usize> {
         let whose = AuditTeams::Team(Some(self.team));

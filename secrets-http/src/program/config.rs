@@ -25,9 +25,9 @@ pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::root_key::printed as printed_root_key;
 pub use self::types::{
-    Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
-    RootKeySettings, RootKeySource, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles,
-    TokenIssuer,
+    AcceptRestore, Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings,
+    Migrate, Restore, RootKeySettings, RootKeySource, ServiceSettings, Settings, SizeReport,
+    TeamOwner, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -64,6 +64,8 @@ pub enum Command {
     Backup(Backup),
     /// Replace a database by a backup.
     Restore(Restore),
+    /// Return a restored database to service.
+    AcceptRestore(AcceptRestore),
     /// Give a team an owner.
     TeamOwner(TeamOwner),
     /// Open a bundle, or generate a key pair for bundles.

@@ -105,6 +105,8 @@ async fn a_change_set_changes_several_environments(app: App) {
     alice.get(&paths::secret(&web, "preview", "SMTP")).await.is(404);
     let note = alice.get(&paths::secret(&web, "preview", "NOTE")).await.json();
     assert_eq!(note["secret"]["description"], "Read this");
+    let verified = app.service.verify_records().await.unwrap();
+    assert_eq!((verified.changed_environments.len(), verified.environments), (0, 4));
 }
 
 async fn the_value_before_a_change_set_is_in_the_history(app: App) {

@@ -172,6 +172,7 @@ impl Build {
             memory: None,
             timer: None,
             counters: None,
+            epochs: None,
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);

@@ -2,7 +2,9 @@
 //! compute the published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
-use super::{DecryptionFailures, Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
+use super::{
+    DecryptionFailures, Key, Keyring, canary, kek_context, wrap_with_nonce, wrapping_cipher,
+};
 use crate::model::{InstanceId, ProjectId};
 
 /// Derives a key for one purpose from an instance key.
@@ -24,15 +26,17 @@ pub fn wrap_instance_key(root: &Key, context: &[u8], kek: &Key, nonce: &[u8; NON
     wrap_with_nonce(&Cipher::new(root), kek, context, nonce)
 }
 
-/// Creates a keyring from an instance key. The pepper, audit and signing keys are random.
+/// Creates a keyring from an instance key. The other keys of the instance are random.
 #[must_use]
 pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     Keyring {
         instance,
         kek_id,
         wrapping: wrapping_cipher(kek, instance),
+        canary: canary::cipher(kek, instance),
         pepper: Key::generate(),
         audit: Key::generate(),
+        manifest: Key::generate(),
         signing: Key::generate(),
         failures: DecryptionFailures::default(),
     }

@@ -1,4 +1,4 @@
-use super::super::StaticRootKey;
+use super::super::{StaticRootKey, TokenMac};
 use super::*;
 
 fn root() -> StaticRootKey {
@@ -24,7 +24,7 @@ fn contexts_are_as_published() {
         [b"SCv1\0dek".as_slice(), &instance, &project, &[1, 2, 3, 4]].concat()
     );
     assert_eq!(
-        canary_text(instance_id.into(), number, 5),
+        canary::text((instance_id.into(), number, 5)),
         [instance.as_slice(), &[1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 5]].concat()
     );
 }
@@ -52,6 +52,39 @@ async fn an_instance_that_is_not_that_of_its_canary_is_refused() {
 
         assert!(matches!(loaded, Err(KeyringError::Tampered)), "{field}");
     }
+}
+
+#[tokio::test]
+async fn a_record_with_another_epoch_opens_and_keeps_the_rest() {
+    let root = root();
+    let (record, keys, keyring) = create(&root).await;
+
+    let next = keyring.with_epoch(&record, 2).unwrap();
+
+    assert_eq!((next.epoch, next.id, &next.wrapped_kek), (2, record.id, &record.wrapped_kek));
+    assert!(Keyring::load(&root, &next, &keys).await.is_ok());
+    for changed in [
+        InstanceRecord { epoch: 3, ..next.clone() },
+        InstanceRecord { canary: record.canary.clone(), ..next },
+    ] {
+        let refused = keyring.with_epoch(&changed, 4);
+        assert!(matches!(refused, Err(KeyringError::Tampered)), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_pepper_replaces_all_macs() {
+    let root = root();
+    let (record, mut keys, keyring) = create(&root).await;
+
+    let new = keyring.draw_instance_key(InstanceKeyPurpose::TokenPepper);
+    keys.retain(|key| key.purpose != new.purpose);
+    keys.push(new);
+
+    let loaded = Keyring::load(&root, &record, &keys).await.unwrap();
+    let [before, after] = [&keyring, &loaded].map(|keyring| TokenMac::of(keyring, "env_1"));
+    assert!(before != after);
+    assert_eq!(loaded.signing().as_bytes(), keyring.signing().as_bytes());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Replacing the credential in the secrets by the new credential, in one transaction (tx3 in the
 //! [module docs](super)).
 
+use std::mem;
 use std::pin::pin;
 
 use futures_util::poll;
@@ -163,8 +164,10 @@ fn halt(error: crate::store::StoreError) -> SwapError {
 
 /// Commits the transaction. A failpoint lets a test stop the process after the store received the
 /// commit but before the store responded.
-async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
-    let tx = cx.into_session();
+async fn commit(mut cx: Context<'_, Write>) -> StoreResult<()> {
+    let (keyring, manifests) = (cx.engine.keyring(), mem::take(&mut cx.manifests));
+    let mut tx = cx.into_session();
+    manifests.store(keyring, tx.as_mut()).await?;
     let mut commit = pin!(tx.commit());
     if let std::task::Poll::Ready(done) = poll!(commit.as_mut()) {
         return done;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::sealing::seal_description;
 use super::super::writing::{
-    SecretBatch, check_environment_size, check_secret_quota, check_team_size, first_version,
-    next_version,
+    SecretBatch, check_environment_size, check_secret_quota, check_team_size, delete,
+    first_version, next_version,
 };
 use super::locate::{Located, locate};
 use super::plan::{Edit, PlannedEnvironment, Step, additional, plan, results};
@@ -92,8 +92,8 @@ async fn make(
                 known.description = Some(seal_description(cx, scope, &known, &text));
             }
             let secret = next_version(cx, scope, *known, &content, content.change())?;
-            record(cx, scope, &secret, change);
-            batch.next.push(secret);
+            record(cx, scope, &secret.record, change);
+            batch.replace(secret);
         }
         Edit::Describe(mut known, text) => {
             known.description = Some(seal_description(cx, scope, &known, &text));
@@ -102,7 +102,7 @@ async fn make(
             record(cx, scope, &known, change);
         }
         Edit::Delete(known) => {
-            cx.tx().delete_secret(known.id).await?;
+            delete(cx, &known).await?;
             record(cx, scope, &known, change);
         }
     }

@@ -2,16 +2,17 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use imbl::OrdMap;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::crypto::ProjectKeyRecord;
+use crate::crypto::{ManifestEntry, ProjectKeyRecord};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject,
 };
 use crate::store::{
     ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
-    ResolvedEnvironment, SecretRecord, Selection, StoreError, StoreResult,
+    ManifestRecord, ResolvedEnvironment, SecretRecord, Selection, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -73,6 +74,22 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         environment: EnvironmentId,
     ) -> StoreResult<EnvironmentCounters> {
         self.state().counters(environment)
+    }
+
+    async fn next_environment(
+        &mut self,
+        from: EnvironmentId,
+    ) -> StoreResult<Option<EnvironmentId>> {
+        Ok(self.state().environments.get_next(&from).map(|(id, _)| *id))
+    }
+
+    async fn manifest_entries(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<ManifestEntry>> {
+        let state = self.state();
+        let secrets = state.secrets.get(&environment).into_iter().flat_map(OrdMap::values);
+        Ok(secrets.map(|secret| secret.manifest_entry()).collect())
     }
 
     async fn child_environments(
@@ -175,6 +192,22 @@ impl EnvironmentWrites for Session<Pending> {
         state.environments.insert(environment, record.into());
         state.counters(environment)
     }
+
+    async fn replace_manifest(
+        &mut self,
+        environment: EnvironmentId,
+        manifest: &ManifestRecord,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.environment(environment).ok_or(GONE)?;
+        state.manifests.insert(environment, *manifest);
+        Ok(())
+    }
+
+    async fn delete_manifests(&mut self) -> StoreResult<()> {
+        self.state_mut().manifests = OrdMap::new();
+        Ok(())
+    }
 }
 
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
@@ -182,6 +215,7 @@ const GONE: StoreError = StoreError::Stale(Subject::Environment);
 impl State {
     /// Deletes the secrets of an environment with all their versions.
     pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
+        self.manifests.remove(&environment);
         self.sizes.remove(&environment);
         for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
             self.secret_places.remove(&secret.id);
@@ -193,7 +227,8 @@ impl State {
         let revision = self.environment(environment).ok_or(GONE)?.revision;
         let sizes = self.sizes.get(&environment).copied().unwrap_or_default();
         let (size, history_size) = (sizes.current as u64, sizes.history as u64);
-        Ok(EnvironmentCounters { revision, size, history_size })
+        let manifest = self.manifests.get(&environment).copied();
+        Ok(EnvironmentCounters { revision, size, history_size, manifest })
     }
 
     pub(super) fn newest_key(&self, project: ProjectId) -> StoreResult<ProjectKeyRecord> {

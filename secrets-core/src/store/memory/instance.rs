@@ -78,4 +78,32 @@ impl InstanceWrites for Session<Pending> {
         state.instance = Some((replaced, keys).into());
         Ok(())
     }
+
+    async fn replace_epoch(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let stored = state.instance.as_deref();
+        let stored =
+            stored.filter(|(stored, _)| stored.id == before.id && stored.epoch == before.epoch);
+        let (stored, keys) = stored.cloned().ok_or(StoreError::Stale(Subject::Resource))?;
+        let replaced =
+            InstanceRecord { epoch: after.epoch, canary: after.canary.clone(), ..stored };
+        state.instance = Some((replaced, keys).into());
+        Ok(())
+    }
+
+    async fn replace_instance_key(&mut self, key: &InstanceKeyRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let stale = StoreError::Stale(Subject::Resource);
+        let Some((record, mut keys)) = state.instance.as_deref().cloned() else {
+            return Err(stale);
+        };
+        let stored = keys.iter_mut().find(|stored| stored.purpose == key.purpose);
+        *stored.ok_or(stale)? = key.clone();
+        state.instance = Some((record, keys).into());
+        Ok(())
+    }
 }

@@ -13,10 +13,10 @@ use crate::model::{
 };
 use crate::store::{
     AttemptRecord, AuditHead, AuditRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentDefault,
-    EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord, PermissionDefault,
-    PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord, SecretVersion,
-    SessionRecord, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
-    WebhookDeliveryRecord, WebhookRecord,
+    EnvironmentRecord, FindingRecord, InvitationRecord, ManifestRecord, MemberRecord,
+    PermissionDefault, PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord,
+    SecretVersion, SessionRecord, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope,
+    UserRecord, WebhookDeliveryRecord, WebhookRecord,
 };
 
 /// Table of the memory store: rows by their key. Copies of a table share rows, so that changing one
@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
     /// Total sizes in bytes of each environment's secrets and of their previous versions.
     pub(super) sizes: OrdMap<EnvironmentId, Sizes>,
+    /// Manifests of the environments.
+    pub(super) manifests: OrdMap<EnvironmentId, ManifestRecord>,
     /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// Previous versions of secrets, by secret, then by version number.

@@ -42,6 +42,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("anonymizations", include_str!("../../../migrations/0027_anonymizations.sql")),
     ("changed counters", include_str!("../../../migrations/0028_changed_counters.sql")),
     ("schema compatibility", include_str!("../../../migrations/0029_schema_compatibility.sql")),
+    ("manifests", include_str!("../../../migrations/0030_manifests.sql")),
 ];
 
 /// Oldest schema version whose programs can use the tables of the latest version. The migration that

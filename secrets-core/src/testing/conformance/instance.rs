@@ -95,6 +95,62 @@ pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
     }
 }
 
+/// `replace_epoch` replaces the epoch and the canary, and nothing else. It fails with `Stale` if the
+/// stored ID or epoch differs from the expected one. A rollback restores the earlier epoch.
+pub async fn an_epoch_is_replaced_once(store: &dyn Store) {
+    let (before, keys) = installation();
+    let before = InstanceRecord { epoch: 1, ..before };
+    let after = InstanceRecord {
+        epoch: u64::try_from(i64::MAX).unwrap(),
+        canary: vec![9; 9],
+        root_key: RootKeyId([9; 8]),
+        wrapped_kek: vec![9; 60],
+        kek_id: before.kek_id - 1,
+        ..before.clone()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_instance(&before, &keys).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    tx.replace_epoch(&before, &after).await.unwrap();
+    drop(tx);
+    let (found, _) = read(store).await.instance().await.unwrap().unwrap();
+    assert_eq!(all_of(&found), all_of(&before));
+
+    let mut tx = begin(store).await;
+    tx.replace_epoch(&before, &after).await.unwrap();
+    let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
+    let expected =
+        InstanceRecord { epoch: after.epoch, canary: after.canary.clone(), ..before.clone() };
+    assert_eq!(all_of(&found), all_of(&expected));
+    assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
+
+    let other = InstanceRecord { id: InstanceId::draw(at(1)), ..expected };
+    for stale in [before, other] {
+        let again = begin(store).await.replace_epoch(&stale, &after).await;
+        assert!(matches!(again, Err(StoreError::Stale(Subject::Resource))), "{again:?}");
+    }
+}
+
+/// `replace_instance_key` replaces the key with the same purpose, and no other. It fails with
+/// `Stale` if the store has no instance.
+pub async fn an_instance_key_is_replaced(store: &dyn Store) {
+    let (instance, mut keys) = installation();
+    let new = InstanceKeyRecord { kek_id: 3, wrapped: vec![9; 60], ..keys[1].clone() };
+    let missing = begin(store).await.replace_instance_key(&new).await;
+    assert!(matches!(missing, Err(StoreError::Stale(Subject::Resource))), "{missing:?}");
+    let mut tx = begin(store).await;
+    tx.insert_instance(&instance, &keys).await.unwrap();
+
+    tx.replace_instance_key(&new).await.unwrap();
+
+    let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
+    keys[1] = new;
+    assert_eq!(all_of(&found), all_of(&instance));
+    assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
+}
+
 /// `has_data` returns false if only the instance record exists.
 pub async fn an_instance_alone_is_no_data(store: &dyn Store) {
     let (instance, keys) = installation();

@@ -33,6 +33,7 @@ pub mod instance;
 pub mod invitations;
 pub mod keys;
 mod list;
+pub mod manifests;
 pub mod outbox;
 pub mod permissions;
 pub mod projects;

@@ -69,7 +69,10 @@ pub async fn sizes_follow_every_write(store: &dyn Store) {
     tx.delete_secret(second.id).await.unwrap();
     assert_eq!(sizes(&mut *tx, here).await, (other, 0));
     let counters = committed(store, tx).await.environment_counters(here).await.unwrap();
-    assert_eq!(counters, EnvironmentCounters { revision: 0, size: other, history_size: 0 });
+    assert_eq!(
+        counters,
+        EnvironmentCounters { revision: 0, size: other, history_size: 0, manifest: None }
+    );
 }
 
 /// A write that fails or is rolled back changes no stored size.
@@ -139,7 +142,7 @@ pub async fn touching_returns_the_sizes(store: &dyn Store) {
     let touched = tx.touch_environment(world.production.id, 3).await.unwrap();
 
     let size = held.size() as u64;
-    assert_eq!(touched, EnvironmentCounters { revision: 3, size, history_size: 0 });
+    assert_eq!(touched, EnvironmentCounters { revision: 3, size, history_size: 0, manifest: None });
     assert_eq!(tx.environment_counters(world.production.id).await.unwrap(), touched);
     let unknown = environment(&world.project, "unknown").id;
     assert_stale(tx.environment_counters(unknown).await, Subject::Environment);

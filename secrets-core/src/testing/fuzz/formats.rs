@@ -5,9 +5,10 @@ use crate::crypto::Plaintext;
 use crate::formats::{Form, Format, ObjectName};
 use crate::model::{Error, SecretKey};
 
-/// Parts of error texts for `.env` files that a comment in the input may contain too.
-const DOTENV_RULES: &str =
-    "must be KEY=value, only a comment may stand behind the closing quote, a quote is never closed";
+/// Constant parts of error texts, which the input may contain too.
+const RULES: &str = "must be KEY=value, only a comment may stand behind the closing quote, \
+    a quote is never closed, the key or value must be one flat object of texts by key, \
+    must be at most 1 MiB with at most 256 opening brackets in YAML; use JSON for more";
 
 /// Secret keys and values of a text.
 type Secrets = Vec<(SecretKey, Plaintext)>;
@@ -34,7 +35,7 @@ fn check(bytes: &[u8], error: &Error) {
     let Error::Invalid(fields) = error else { panic!("an import fails with another error") };
     for field in fields {
         assert_no_echo(bytes, &field.field, "");
-        assert_no_echo(bytes, &field.message, DOTENV_RULES);
+        assert_no_echo(bytes, &field.message, RULES);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use secrets_core::engine::Ports;
+use secrets_core::keys;
 use secrets_core::model::Clock;
 use secrets_core::store::SchemaState;
 
@@ -40,6 +41,10 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
     if !open::has_keys(&store).await? {
         let message = "the configuration is valid; `serve` will create the keys of the database";
         return Ok(message.to_owned());
+    }
+    if let Some(epochs) = open::epochs(&settings.database) {
+        let checked = keys::check_epoch(store.as_ref(), epochs.as_ref()).await;
+        checked.map_err(|error| open::refused(&error))?;
     }
     let ports = Ports {
         clock: Arc::clone(&clock),
@@ -91,7 +96,7 @@ fn to_migrate(state: SchemaState) -> Option<String> {
 fn limits(settings: &Settings) -> String {
     let ServiceSettings { rates, options, memory_budget, watch_limit, shutdown_delay, .. } =
         &settings.service;
-    let DatabaseSettings { location, options: store } = &settings.database;
+    let DatabaseSettings { location, options: store, .. } = &settings.database;
     let store = store.or_defaults(location);
     let limits = [
         ("RATE_LIMIT_PER_IP", rates.per_address.to_string()),

@@ -77,6 +77,10 @@ pub(super) async fn verify_store(
     for rotation in &records.unreadable_rotations {
         say(&format!("rotation {rotation}: a record cannot be decrypted"));
     }
+    say(&format!("environments: {} match their manifests", records.environments));
+    for environment in &records.changed_environments {
+        say(&format!("environment {environment}: the secrets do not match its manifest"));
+    }
     say(&format!(
         "audit log: {} entries in {} chains verified, {} entries not chained yet",
         audit.entries, audit.chains, audit.unsealed
@@ -85,13 +89,17 @@ pub(super) async fn verify_store(
         let team = chain.team.map_or_else(|| "no team".to_owned(), |team| format!("team {team}"));
         say(&format!("audit log of {team}: chain broken at position {}", chain.position));
     }
-    let damaged =
-        records.unreadable.len() + records.unreadable_rotations.len() + audit.broken.len();
+    let damaged = records.unreadable.len()
+        + records.unreadable_rotations.len()
+        + records.changed_environments.len()
+        + audit.broken.len();
     if damaged == 0 {
         return Ok(());
     }
     Err(Failure::new(
         Exit::Tampered,
-        format!("{damaged} secrets, rotations or audit chains are damaged or were modified"),
+        format!(
+            "{damaged} secrets, rotations, environments or audit chains are damaged or were modified"
+        ),
     ))
 }

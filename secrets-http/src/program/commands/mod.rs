@@ -1,5 +1,6 @@
 //! Commands of the program `secrets-http`.
 
+mod accept_restore;
 mod backup;
 mod bundle;
 mod check;
@@ -40,6 +41,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Backup(backup) => backup::run(&backup, unknown).await,
         Command::Restore(restore) => restore::run(restore, unknown, clock).await,
+        Command::AcceptRestore(settings) => accept_restore::run(settings, unknown, clock).await,
         Command::TeamOwner(owner) => team::appoint(&owner, unknown, clock).await,
         Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {

@@ -12,6 +12,7 @@ use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
 use secrets_core::limits::SharedCounters;
 use secrets_core::model::Clock;
+use secrets_core::ports::epochs::EpochStore;
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::mail::Mail;
 use secrets_core::ports::rotators::Rotators;
@@ -19,7 +20,7 @@ use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::rotators::drivers;
 #[cfg(feature = "aws")]
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
-use secrets_core::runtime::TokioTimer;
+use secrets_core::runtime::{EpochFile, TokioTimer};
 use secrets_core::store::{SchemaState, Store, StoreError};
 use secrets_core::workers;
 use tokio::net::TcpListener;
@@ -142,6 +143,12 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
         Exit::Database,
         format!("SECRETS_DATABASE_URL: the database cannot be used: {message}"),
     )
+}
+
+/// Returns the copy of the database's epoch; `None` if none is configured.
+pub(super) fn epochs(database: &DatabaseSettings) -> Option<Arc<dyn EpochStore>> {
+    let path = database.epoch_path.clone()?;
+    Some(Arc::new(EpochFile::new(path)))
 }
 
 /// Creates the ports (interfaces to the outside) of a service with this store and these root keys.
@@ -268,6 +275,12 @@ pub(super) fn refused(error: &StartError) -> Failure {
         StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => Exit::Tampered,
         StartError::Keys(KeyringError::RootKey { .. }) | StartError::NoRootKey => Exit::RootKey,
         StartError::OrphanData => Exit::OrphanData,
+        StartError::Epochs(_) => Exit::Configuration,
+        StartError::RolledBack { .. } | StartError::OtherInstance { .. } => {
+            let message =
+                format!("SECRETS_EPOCH_PATH: {error}; after a restore, run `accept-restore`");
+            return Failure::new(Exit::RolledBack, message);
+        }
         StartError::Store(error) => return unusable(error),
     };
     Failure::new(exit, error.to_string())

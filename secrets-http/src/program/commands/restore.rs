@@ -31,5 +31,8 @@ pub(super) async fn run(
     if let Some(kept) = kept {
         say(&format!("the earlier database is {}", kept.display()));
     }
+    if database.epoch_path.is_some() {
+        say("run `accept-restore` before the service is started");
+    }
     Ok(())
 }

@@ -49,6 +49,7 @@ pub(super) async fn run(
         memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
         counters: open::counters(settings.redis, is_only_node).await,
+        epochs: open::epochs(&settings.database),
         ..open::ports(Arc::clone(&store), root_keys)
     };
     let max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());

@@ -25,6 +25,7 @@ pub(super) enum Name {
     Migrate,
     Backup,
     Restore,
+    AcceptRestore,
     Doctor,
     Sizes,
     RotateRoot,
@@ -46,6 +47,8 @@ pub(super) struct Given {
     pub(super) member: String,
     /// Argument of `team owner`: the team.
     pub(super) team: String,
+    /// Flag of `accept-restore`: true to keep the credentials valid.
+    pub(super) keeps_credentials: bool,
     /// Flag of `doctor sizes`: true to print JSON.
     pub(super) is_json: bool,
     /// Argument of `backup` and `restore`: the file that `backup` creates or `restore` reads.
@@ -168,7 +171,7 @@ fn program() -> Command {
 }
 
 /// Returns the commands that migrate, copy and replace the database.
-fn database_commands() -> [Command; 3] {
+fn database_commands() -> [Command; 4] {
     let file = |help: &'static str| {
         Arg::new("backup-file")
             .value_name("PATH")
@@ -189,10 +192,27 @@ fn database_commands() -> [Command; 3] {
              PATH.before-restore. If the backup is not usable, nothing is changed.",
         )
         .arg(file("Backup to restore"));
+    let accept_restore = Command::new("accept-restore")
+        .about("Return a database that was restored from a backup to service")
+        .long_about(
+            "Return a database that was restored from a backup to service. The copy of the epoch \
+             (SECRETS_EPOCH_PATH) accepts the database. All rotations stop until a user sets them to \
+             active, because credentials may have changed since the backup. All service tokens, \
+             sessions, invitations and device logins become invalid, because the backup also contains \
+             those that were revoked since; service tokens get a new value when they are rotated. Stop \
+             all processes of the service first.",
+        )
+        .arg(
+            Arg::new("keep-credentials")
+                .long("keep-credentials")
+                .help("Keep service tokens, sessions, invitations and device logins valid")
+                .action(ArgAction::SetTrue),
+        );
     [
         with_settings(migrate, &[Part::Storage, Part::Log]),
         with_settings(backup, &[Part::Storage, Part::Log]),
         with_settings(restore, &[Part::Storage, Part::Key, Part::Log]),
+        with_settings(accept_restore, &[Part::Storage, Part::Key, Part::Log]),
     ]
 }
 
@@ -322,6 +342,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("migrate", _) => (Name::Migrate, matches),
         ("backup", _) => (Name::Backup, matches),
         ("restore", _) => (Name::Restore, matches),
+        ("accept-restore", _) => (Name::AcceptRestore, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("team", Some((_, matches))) => (Name::TeamOwner, matches),
         ("doctor", Some(("sizes", matches))) => (Name::Sizes, matches),
@@ -340,6 +361,7 @@ fn given(matches: &ArgMatches) -> Given {
         email: value_of(matches, "email").unwrap_or_default(),
         member: value_of(matches, "member").unwrap_or_default(),
         team: value_of(matches, "team").unwrap_or_default(),
+        keeps_credentials: value_of(matches, "keep-credentials").unwrap_or_default(),
         is_json: value_of(matches, "json").unwrap_or_default(),
         backup_file: value_of(matches, "backup-file").unwrap_or_default(),
     }

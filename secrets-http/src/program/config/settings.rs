@@ -18,8 +18,9 @@ use super::arguments::{Given, Name};
 use super::failure::{Exit, Failure};
 use super::layers::{Found, Layers};
 use super::types::{
-    Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
-    RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
+    AcceptRestore, Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings,
+    Migrate, Restore, RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles,
+    TokenIssuer,
 };
 use super::values::{self, InvalidValue};
 use super::{Command, root_key, settings_table, sign_in};
@@ -45,6 +46,12 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
             database: database(layers)?,
             root_keys: root_keys(layers)?,
             file: given.backup_file,
+            logs: logs(layers)?,
+        })),
+        Name::AcceptRestore => Ok(Command::AcceptRestore(AcceptRestore {
+            database: database(layers)?,
+            root_keys: root_keys(layers)?,
+            keeps_credentials: given.keeps_credentials,
             logs: logs(layers)?,
         })),
         Name::TeamOwner => Ok(Command::TeamOwner(TeamOwner {
@@ -103,7 +110,9 @@ fn dev(layers: &Layers, data_dir: PathBuf) -> Result<Dev, Failure> {
 fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
-        Name::Doctor | Name::RotateRoot | Name::Restore => &["database_url", "root_key"],
+        Name::Doctor | Name::RotateRoot | Name::Restore | Name::AcceptRestore => {
+            &["database_url", "root_key"]
+        }
         Name::Migrate
         | Name::Backup
         | Name::TeamOwner
@@ -253,6 +262,7 @@ fn database(layers: &Layers) -> Result<DatabaseSettings, Failure> {
     Ok(DatabaseSettings {
         location: location.ok_or_else(|| missing("database_url"))?,
         options: StoreOptions { connections, cache_bytes, ..StoreOptions::default() },
+        epoch_path: optional(layers, "epoch_path", values::path)?,
     })
 }
 

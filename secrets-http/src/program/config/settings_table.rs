@@ -180,6 +180,12 @@ pub(super) static GROUPS: &[Group] = &[
                 Plain,
                 "Memory for a cache of encrypted records from the database, 0 to 65536 MiB; 0 for no cache [default: 24]",
             ),
+            setting(
+                "epoch_path",
+                "PATH",
+                Plain,
+                "File for a copy of the database's epoch, on another volume than the database; the service does not start if the database was replaced by an earlier state of it [default: no copy]",
+            ),
         ],
     },
     Group {

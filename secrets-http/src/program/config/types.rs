@@ -89,13 +89,15 @@ pub struct DatabaseSettings {
     pub location: Location,
     /// Options for opening the database.
     pub options: StoreOptions,
+    /// File with a copy of the database's epoch.
+    pub epoch_path: Option<PathBuf>,
 }
 
 impl DatabaseSettings {
     /// Creates the settings of a database at this location, with the default options.
     #[must_use]
     pub fn of(location: Location) -> Self {
-        Self { location, options: StoreOptions::default() }
+        Self { location, options: StoreOptions::default(), epoch_path: None }
     }
 }
 
@@ -185,6 +187,19 @@ pub struct DatabaseAndKeys {
     pub database: DatabaseSettings,
     /// Root keys of the database.
     pub root_keys: RootKeySettings,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `accept-restore`.
+#[derive(Debug)]
+pub struct AcceptRestore {
+    /// Database that was restored.
+    pub database: DatabaseSettings,
+    /// Root keys of the database.
+    pub root_keys: RootKeySettings,
+    /// True if service tokens, sessions, invitations and device logins remain valid.
+    pub keeps_credentials: bool,
     /// Log settings.
     pub logs: Logs,
 }

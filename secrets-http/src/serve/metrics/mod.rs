@@ -61,6 +61,11 @@ pub const METRICS: &[(&str, &str, &str)] = &[
         "counter",
         "Batches of audit entries that could not be stored",
     ),
+    (
+        "secrets_manifests_created_total",
+        "counter",
+        "Manifests that were created for environments without a current one",
+    ),
     ("secrets_audit_entries_waiting", "gauge", "Audit entries that wait for their batch"),
     (
         "secrets_audit_sealed_age_seconds",

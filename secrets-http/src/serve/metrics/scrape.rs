@@ -150,6 +150,7 @@ impl Sources {
             "secrets_audit_batches_total" => one(counts.audit_batches),
             "secrets_audit_entries_total" => one(counts.audit_entries),
             "secrets_audit_failures_total" => one(counts.audit_failures),
+            "secrets_manifests_created_total" => one(counts.created_manifests),
             "secrets_audit_entries_waiting" => one(counts.audit_waiting),
             "secrets_audit_sealed_age_seconds" => {
                 counts.audit_sealed_ago.map(|ago| one(ago.as_secs())).unwrap_or_default()

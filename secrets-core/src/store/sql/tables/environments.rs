@@ -2,11 +2,12 @@ use async_trait::async_trait;
 
 use super::super::super::cache::Lookup;
 use super::{Connected, Row, Session, Transaction, bigint, resolve, user_or_token};
+use crate::crypto::{ManifestEntry, Sealed};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, Principal, ProjectId, Subject,
 };
 use crate::store::{
-    EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
+    EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ManifestRecord,
     ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
@@ -90,11 +91,37 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         &mut self,
         environment: EnvironmentId,
     ) -> StoreResult<EnvironmentCounters> {
-        let statement =
-            sqlx::query("SELECT id, revision, size, history_size FROM environments WHERE id = $1");
+        let statement = sqlx::query(
+            "SELECT id, revision, size, history_size, manifest, manifest_revision
+             FROM environments WHERE id = $1",
+        );
         let statement = statement.bind(environment.uuid());
         let counters = self.one("environments", statement, counters).await?;
         counters.ok_or(StoreError::Stale(Subject::Environment))
+    }
+
+    async fn next_environment(
+        &mut self,
+        from: EnvironmentId,
+    ) -> StoreResult<Option<EnvironmentId>> {
+        let statement =
+            sqlx::query("SELECT id FROM environments WHERE id >= $1 ORDER BY id LIMIT 1");
+        self.one("environments", statement.bind(from.uuid()), |row| row.id("id")).await
+    }
+
+    async fn manifest_entries(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<ManifestEntry>> {
+        let statement = sqlx::query(
+            "SELECT id, version, hidden, sealed FROM secrets WHERE environment_id = $1",
+        );
+        let entry = |row: &Row<'_>| {
+            let sealed = Sealed::from_bytes(row.get("sealed")?);
+            let (version, hidden) = (row.number("version")?, row.get("hidden")?);
+            Ok(ManifestEntry::of(row.id("id")?, version, hidden, &sealed))
+        };
+        self.all("secrets", statement.bind(environment.uuid()), entry).await
     }
 
     async fn child_environments(
@@ -190,12 +217,34 @@ impl EnvironmentWrites for Session<Transaction> {
             "UPDATE environments SET revision = revision + $2
              WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
                  WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
-             RETURNING id, revision, size, history_size",
+             RETURNING id, revision, size, history_size, manifest, manifest_revision",
         )
         .bind(environment.uuid())
         .bind(i64::from(step));
         let counters = self.one("environments", statement, counters).await?;
         counters.ok_or(StoreError::Stale(Subject::Environment))
+    }
+
+    async fn replace_manifest(
+        &mut self,
+        environment: EnvironmentId,
+        manifest: &ManifestRecord,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE environments SET manifest = $2, manifest_revision = $3 WHERE id = $1",
+        )
+        .bind(environment.uuid())
+        .bind(manifest.sealed.as_slice())
+        .bind(bigint(manifest.revision)?);
+        self.change(Subject::Environment, statement).await
+    }
+
+    async fn delete_manifests(&mut self) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE environments SET manifest = NULL, manifest_revision = NULL
+             WHERE manifest IS NOT NULL",
+        );
+        self.write(statement).await.map(drop)
     }
 }
 
@@ -208,10 +257,17 @@ pub(super) fn size(row: &Row<'_>, column: &'static str) -> StoreResult<u64> {
 
 fn counters(row: &Row<'_>) -> StoreResult<EnvironmentCounters> {
     Ok(EnvironmentCounters {
+        manifest: manifest(row)?,
         revision: row.number("revision")?,
         size: size(row, "size")?,
         history_size: size(row, "history_size")?,
     })
+}
+
+fn manifest(row: &Row<'_>) -> StoreResult<Option<ManifestRecord>> {
+    let Some(sealed) = row.get::<Option<Vec<u8>>>("manifest")? else { return Ok(None) };
+    let sealed = sealed.try_into().map_err(|_| row.unreadable("manifest"))?;
+    Ok(Some(ManifestRecord { sealed, revision: row.number("manifest_revision")? }))
 }
 
 pub(super) fn record(row: &Row<'_>) -> StoreResult<EnvironmentRecord> {

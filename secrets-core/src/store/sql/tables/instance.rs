@@ -142,6 +142,29 @@ impl InstanceWrites for Session<Transaction> {
         .bind(&before.wrapped_kek);
         self.change(Subject::Resource, statement).await
     }
+
+    async fn replace_epoch(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE instance SET epoch = $1, canary = $2 WHERE id = $3 AND epoch = $4")
+                .bind(bigint(after.epoch)?)
+                .bind(&after.canary)
+                .bind(before.id.uuid())
+                .bind(bigint(before.epoch)?);
+        self.change(Subject::Resource, statement).await
+    }
+
+    async fn replace_instance_key(&mut self, key: &InstanceKeyRecord) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE instance_keys SET kek_id = $2, wrapped = $3 WHERE purpose = $1")
+                .bind(i64::from(key.purpose as u32))
+                .bind(i64::from(key.kek_id))
+                .bind(&key.wrapped);
+        self.change(Subject::Resource, statement).await
+    }
 }
 
 fn record(row: &Row<'_>) -> StoreResult<InstanceRecord> {

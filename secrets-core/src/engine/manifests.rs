@@ -1,0 +1,78 @@
+//! Manifests of the environments that a transaction has locked.
+
+use std::collections::BTreeMap;
+
+use crate::crypto::{Keyring, ManifestEntry, ManifestKey, ManifestSum};
+use crate::model::EnvironmentId;
+use crate::store::{EnvironmentCounters, ManifestRecord, StoreResult, Tx};
+
+/// Manifests of the environments whose secrets a transaction writes. They are stored before the
+/// commit.
+///
+/// A manifest that does not match its environment is not changed, because a new MAC would make a
+/// forgery valid. The worker [`MANIFESTS`](crate::service::MANIFESTS) reports or replaces it.
+#[derive(Default)]
+pub struct Manifests(BTreeMap<EnvironmentId, Manifest>);
+
+/// Manifest of an environment, and the revision of the environment after the transaction.
+struct Manifest {
+    sum: ManifestSum,
+    revision: u64,
+}
+
+impl Manifests {
+    /// Opens the manifest of a locked environment, whose counters are read under the lock.
+    /// `revision` is the revision that the environment had before the transaction.
+    pub(crate) fn open(
+        &mut self,
+        keyring: &Keyring,
+        environment: EnvironmentId,
+        counters: &EnvironmentCounters,
+        revision: u64,
+    ) {
+        let key = ManifestKey::of(keyring, environment);
+        let sum = match counters.manifest {
+            Some(stored) if stored.revision == revision => key.open(&stored.sealed, revision).ok(),
+            Some(_) => None,
+            // The environment was never written.
+            None => (revision == 0 && counters.size == 0).then(ManifestSum::default),
+        };
+        if let Some(sum) = sum {
+            self.0.insert(environment, Manifest { sum, revision: counters.revision });
+        }
+    }
+
+    /// Adds a secret to the manifest of its environment.
+    pub(crate) fn add(
+        &mut self,
+        keyring: &Keyring,
+        environment: EnvironmentId,
+        entry: &ManifestEntry,
+    ) {
+        if let Some(manifest) = self.0.get_mut(&environment) {
+            ManifestKey::of(keyring, environment).add(&mut manifest.sum, entry);
+        }
+    }
+
+    /// Removes a secret from the manifest of its environment.
+    pub(crate) fn remove(
+        &mut self,
+        keyring: &Keyring,
+        environment: EnvironmentId,
+        entry: &ManifestEntry,
+    ) {
+        if let Some(manifest) = self.0.get_mut(&environment) {
+            ManifestKey::of(keyring, environment).subtract(&mut manifest.sum, entry);
+        }
+    }
+
+    /// Stores the manifests.
+    pub(crate) async fn store(&self, keyring: &Keyring, tx: &mut dyn Tx) -> StoreResult<()> {
+        for (environment, Manifest { sum, revision }) in &self.0 {
+            let sealed = ManifestKey::of(keyring, *environment).seal(sum, *revision);
+            let record = ManifestRecord { sealed, revision: *revision };
+            tx.replace_manifest(*environment, &record).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Epoch of the instance: its increase while the service runs, and the return to service after a
+//! restore from a backup.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::crypto::{InstanceKeyPurpose, InstanceRecord};
+use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule, StartError, epoch};
+use crate::model::Error;
+use crate::ports::epochs::EpochStore;
+use crate::rotations::stop_restored;
+use crate::store::{Store, Tx};
+
+/// Interval at which the epoch is increased. A backup that is younger than the last increase is not
+/// distinguishable from the database itself.
+const INTERVAL: Duration = Duration::from_mins(5);
+
+/// Number by which the epoch is ahead after a restore: higher than the number of increases since the
+/// backup, so that no copy of the epoch, on any node, is higher.
+const SKIPPED_EPOCHS: u64 = 1 << 32;
+
+/// Worker that increases the epoch in the database and its copy
+/// ([`Ports::epochs`](crate::Ports::epochs)). Fails if the database was replaced by an earlier state
+/// of it while the service was running.
+pub const EPOCH: Periodic = Periodic {
+    name: "epoch",
+    schedule: Schedule { first: INTERVAL, ..Schedule::every(INTERVAL) },
+    job: |engine| {
+        Box::pin(async move {
+            let advanced = epoch::advance(engine.ports(), engine.keyring()).await;
+            advanced.map_err(|error| match error {
+                StartError::Store(error) => error.into(),
+                error => Error::internal(error),
+            })
+        })
+    },
+};
+
+/// Changes that [`accept_restore`] made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptedRestore {
+    /// Epoch of the instance from now on.
+    pub epoch: u64,
+    /// Number of rotations that are stopped until a user sets them to `active`.
+    pub rotations: u64,
+}
+
+/// Checks that the database was not replaced by an earlier state of it. Changes nothing.
+pub async fn check_epoch(store: &dyn Store, epochs: &dyn EpochStore) -> Result<(), StartError> {
+    epoch::check(store, epochs).await
+}
+
+/// Accepts that the database was restored from a backup, in one transaction: increases the epoch
+/// beyond its copy, so that the service starts again; stops all rotations, because their
+/// credentials may have changed since the backup; and, unless `keeps_credentials`, replaces the key
+/// of all service tokens, sessions, invitations and device logins, because the backup also
+/// contains those that were revoked since. Service tokens stay listed, and get a new value when they
+/// are rotated. The secrets are accepted as they are: environments get new manifests.
+///
+/// Call this function only if no process uses the store. The engine must not be used afterwards.
+pub async fn accept_restore(
+    engine: &Engine,
+    epochs: Option<&dyn EpochStore>,
+    keeps_credentials: bool,
+) -> Result<AcceptedRestore, StartError> {
+    let recorded = match epochs {
+        Some(epochs) => epoch::load(epochs).await?,
+        None => None,
+    };
+    let mut tx = engine.store().begin().await?;
+    let (before, _) = tx.instance().await?.ok_or(StartError::OrphanData)?;
+    let recorded = recorded.filter(|recorded| recorded.instance == before.id);
+    let highest = recorded.map_or(before.epoch, |recorded| recorded.number.max(before.epoch));
+    let number = highest.saturating_add(SKIPPED_EPOCHS);
+    let after = engine.keyring().with_epoch(&before, number).map_err(StartError::Keys)?;
+    tx.replace_epoch(&before, &after).await?;
+    if !keeps_credentials {
+        let pepper = engine.keyring().draw_instance_key(InstanceKeyPurpose::TokenPepper);
+        tx.replace_instance_key(&pepper).await?;
+    }
+    tx.delete_manifests().await?;
+    let rotations = stop_restored(tx.as_mut(), engine.now()).await?;
+    record(engine, tx.as_mut(), (&before, &after), keeps_credentials).await?;
+    tx.commit().await?;
+    if let Some(epochs) = epochs {
+        epoch::save(epochs, &after).await?;
+    }
+    Ok(AcceptedRestore { epoch: number, rotations })
+}
+
+/// Records the accepted restore in the audit log.
+async fn record(
+    engine: &Engine,
+    tx: &mut dyn Tx,
+    (before, after): (&InstanceRecord, &InstanceRecord),
+    keeps_credentials: bool,
+) -> Result<(), StartError> {
+    let mut context =
+        AuditContext { resource: Some(("instance", None, None)), ..AuditContext::default() };
+    context.details.insert("from".to_owned(), json!(before.epoch));
+    context.details.insert("to".to_owned(), json!(after.epoch));
+    context.details.insert("keeps_credentials".to_owned(), json!(keeps_credentials));
+    let entry = context.into_entry(&Caller::system(), "instance.restored", engine.now());
+    Ok(tx.insert_audit(&[entry]).await?)
+}

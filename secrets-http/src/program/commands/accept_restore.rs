@@ -1,0 +1,38 @@
+//! `accept-restore`: returns a database that was restored from a backup to service.
+
+use std::sync::Arc;
+
+use secrets_core::engine::{Options, Ports};
+use secrets_core::keys;
+use secrets_core::model::Clock;
+
+use super::{open, root_key, say};
+use crate::program::config::{AcceptRestore, Failure};
+
+/// Accepts the state of the database, stops its rotations and, unless they are kept, invalidates its
+/// credentials.
+pub(super) async fn run(
+    settings: AcceptRestore,
+    unknown: Vec<String>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    open::log(&settings.logs, &unknown)?;
+    let root_keys = root_key::open(settings.root_keys).await?;
+    let store = open::existing_store(&settings.database).await?;
+    let epochs = open::epochs(&settings.database);
+    let ports = Ports { clock, ..open::ports(Arc::clone(&store), root_keys) };
+    let service = open::service(ports, Options::default()).await?;
+    let keeps_credentials = settings.keeps_credentials;
+    let accepted =
+        keys::accept_restore(service.engine(), epochs.as_deref(), keeps_credentials).await;
+    let accepted = accepted.map_err(|error| open::refused(&error))?;
+    store.close().await.map_err(|error| open::unusable(&error))?;
+    say(&format!("the database is accepted; its epoch is {}", accepted.epoch));
+    say(&format!("{} rotations are stopped until a user sets them to active", accepted.rotations));
+    if !keeps_credentials {
+        say(
+            "service tokens, sessions, invitations and device logins are invalid; rotate the tokens",
+        );
+    }
+    Ok(())
+}
