@@ -226,7 +226,7 @@ impl Keyring {
     ) -> Result<InstanceRecord, KeyringError> {
         canary::check(&self.canary, record)?;
         let canary = canary::seal(&self.canary, (record.id, record.kek_id, epoch));
-        Ok(InstanceRecord { epoch, canary, ..record.clone() })
+        Ok(InstanceRecord { canary, epoch, ..record.clone() })
     }
 
     /// Generates an instance key for this purpose. The caller stores the returned record. This

@@ -106,10 +106,9 @@ fn compare(
         return if is_new { State::Valid } else { State::Missing };
     };
     match key.open(sealed, *revision) {
-        Err(_) => State::Changed,
         Ok(_) if *revision != counters.revision => State::Missing,
         Ok(known) if known == sum(key, entries) => State::Valid,
-        Ok(_) => State::Changed,
+        Ok(_) | Err(_) => State::Changed,
     }
 }
 

@@ -5,6 +5,9 @@ use crate::crypto::{InstanceKeyRecord, InstanceRecord};
 use crate::model::{SecretId, Subject};
 use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult, StoreSize};
 
+/// Error for an instance record that does not exist.
+const GONE: StoreError = StoreError::Stale(Subject::Resource);
+
 #[async_trait]
 impl<S: Snapshot> InstanceReads for Session<S> {
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>> {
@@ -69,7 +72,7 @@ impl InstanceWrites for Session<Pending> {
                 && stored.root_key == before.root_key
                 && stored.wrapped_kek == before.wrapped_kek
         });
-        let (stored, keys) = stored.cloned().ok_or(StoreError::Stale(Subject::Resource))?;
+        let (stored, keys) = stored.cloned().ok_or(GONE)?;
         let replaced = InstanceRecord {
             root_key: after.root_key,
             wrapped_kek: after.wrapped_kek.clone(),
@@ -88,7 +91,7 @@ impl InstanceWrites for Session<Pending> {
         let stored = state.instance.as_deref();
         let stored =
             stored.filter(|(stored, _)| stored.id == before.id && stored.epoch == before.epoch);
-        let (stored, keys) = stored.cloned().ok_or(StoreError::Stale(Subject::Resource))?;
+        let (stored, keys) = stored.cloned().ok_or(GONE)?;
         let replaced =
             InstanceRecord { epoch: after.epoch, canary: after.canary.clone(), ..stored };
         state.instance = Some((replaced, keys).into());
@@ -97,12 +100,9 @@ impl InstanceWrites for Session<Pending> {
 
     async fn replace_instance_key(&mut self, key: &InstanceKeyRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        let stale = StoreError::Stale(Subject::Resource);
-        let Some((record, mut keys)) = state.instance.as_deref().cloned() else {
-            return Err(stale);
-        };
+        let (record, mut keys) = state.instance.as_deref().cloned().ok_or(GONE)?;
         let stored = keys.iter_mut().find(|stored| stored.purpose == key.purpose);
-        *stored.ok_or(stale)? = key.clone();
+        *stored.ok_or(GONE)? = key.clone();
         state.instance = Some((record, keys).into());
         Ok(())
     }

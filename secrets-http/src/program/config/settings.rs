@@ -37,11 +37,7 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         Name::Migrate => Ok(Command::Migrate(migrate(layers)?)),
         Name::RotateData => Ok(Command::RotateData(migrate(layers)?)),
         Name::KeyStatus => Ok(Command::KeyStatus(migrate(layers)?)),
-        Name::Backup => Ok(Command::Backup(Backup {
-            database: database(layers)?,
-            file: given.backup_file,
-            logs: logs(layers)?,
-        })),
+        Name::Backup => Ok(Command::Backup(backup(given.backup_file, layers)?)),
         Name::Restore => Ok(Command::Restore(Restore {
             database: database(layers)?,
             root_keys: root_keys(layers)?,
@@ -89,6 +85,10 @@ fn database_and_keys(layers: &Layers) -> Result<DatabaseAndKeys, Failure> {
         root_keys: root_keys(layers)?,
         logs: logs(layers)?,
     })
+}
+
+fn backup(file: PathBuf, layers: &Layers) -> Result<Backup, Failure> {
+    Ok(Backup { database: database(layers)?, file, logs: logs(layers)? })
 }
 
 fn migrate(layers: &Layers) -> Result<Migrate, Failure> {
