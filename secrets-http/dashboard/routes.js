@@ -51,6 +51,9 @@ function decoded(part) {
 /** Current screen. */
 export const route = signal(routeOf(location.pathname));
 
+/** Name of the action that the current screen runs once it is shown; empty for none. */
+export const requested = signal("");
+
 /** @param {{ slug: string }} project */
 export const pathOf = (project) => `${base}/projects/${encodeURIComponent(project.slug)}`;
 
@@ -91,6 +94,7 @@ export function leaveFor(path) {
 export function navigate(path) {
   if (path === location.pathname || !mayLeave()) return false;
   history.pushState(null, "", path);
+  requested.value = "";
   route.value = routeOf(location.pathname);
   scrollTo(0, 0);
   return true;
@@ -109,6 +113,7 @@ export function start() {
   addEventListener("popstate", () => {
     // The address has changed already: a refused change is taken back.
     if (!mayLeave()) return history.pushState(null, "", current);
+    requested.value = "";
     route.value = routeOf(location.pathname);
   });
   addEventListener("click", (event) => {

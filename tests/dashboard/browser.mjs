@@ -28,9 +28,10 @@ export function launch() {
 }
 
 // Opens a window. `seen` collects its requests, errors and violations of the content security
-// policy. Requests to the API have the given token; without a token, no user is signed in.
-export async function open(browser, { url, token, width = 1280, height = 800 }) {
-  const context = await browser.newContext({ viewport: { width, height }, ...COLORS.light });
+// policy. Requests to the API have the given token; without a token, no user is signed in. `options` are those of the
+// browser's context.
+export async function open(browser, { url, token, width = 1280, height = 800, options = {} }) {
+  const context = await browser.newContext({ viewport: { width, height }, ...COLORS.light, ...options });
   context.setDefaultTimeout(20_000);
   if (token) {
     await context.route(`${url}/api/**`, (route) =>

@@ -216,6 +216,115 @@ test("a user who may not write copies nothing, and who can read one environment 
   assert.equal(await alone.getByRole("dialog").count(), 1);
 });
 
+// Returns the keys and environments of the reads that the audit log of a project has.
+const reads = async (slug) => {
+  const { id } = await call("GET", `/projects/${slug}`);
+  const { logs } = await call("GET", `/audit?team_id=${team}&project_id=${id}&action=secret.read&limit=100`);
+  return logs.map(({ resource_name, environment_name }) => `${environment_name} ${resource_name}`).sort();
+};
+
+const line = (dialog, key) => dialog.locator(".difference").filter({ has: dialog.page().locator(`.name:text-is("${key}")`) });
+
+test("both values of a key are revealed, recorded, and hidden again after the time of the grid", async () => {
+  const { page, dialog, slug, seen, context } = await opened();
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
+  await page.clock.install();
+  await page.locator("#grid").focus();
+  await compare(page, "development");
+  assert.deepEqual(await reads(slug), []);
+  const row = line(dialog, "API_KEY");
+  await row.getByRole("button", { name: "Reveal API_KEY" }).click();
+  await row.locator("pre").nth(1).waitFor();
+  assert.deepEqual(await row.locator("pre").allTextContents(), ["kvc_development-API_KEY", "kvc_second"]);
+  assert.deepEqual(await reads(slug), ["development API_KEY", "staging API_KEY"]);
+  await row.getByRole("button", { name: "Copy API_KEY of staging" }).click();
+  await row.getByText("Copied API_KEY of staging.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "kvc_second");
+  await row.getByRole("button", { name: "Clear the clipboard" }).click();
+  await row.getByText("The clipboard is cleared.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "");
+  // Copying a value that is shown is no further read.
+  assert.equal((await reads(slug)).length, 2);
+  await page.clock.runFor(29_000);
+  assert.equal(await row.locator("pre").count(), 2);
+  await page.clock.runFor(2_000);
+  await row.locator("pre").first().waitFor({ state: "detached" });
+  assert.doesNotMatch(await page.content(), /kvc_/);
+  // Only one of the environments has a value.
+  await line(dialog, "DEBUG_TOOLBAR").getByRole("button", { name: "Reveal DEBUG_TOOLBAR" }).click();
+  await dialog.locator("pre", { hasText: "kvc_on" }).waitFor();
+  await line(dialog, "DEBUG_TOOLBAR").getByRole("button", { name: "Hide DEBUG_TOOLBAR" }).click();
+  await dialog.locator("pre").waitFor({ state: "detached" });
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, location.href, document.title]));
+  assert.doesNotMatch(stored + seen.requests.map(({ url }) => url).join(), /kvc_/);
+});
+
+test("revealed values are hidden when the environments, the secret or the window change", async () => {
+  const { page, dialog, slug } = await opened();
+  await page.locator("#grid").focus();
+  await compare(page, "development");
+  const reveal = async () => {
+    await dialog.getByRole("button", { name: "Reveal DATABASE_URL" }).click();
+    await dialog.locator("pre").nth(1).waitFor();
+  };
+  const hidden = () => page.waitForFunction(() => !document.body.textContent.includes("kvc_"));
+  await reveal();
+  await dialog.getByRole("button", { name: "Swap" }).click();
+  await hidden();
+  await reveal();
+  await call("PUT", `/projects/${slug}/environments/staging/secrets/DATABASE_URL`, { value: "kvc_other" });
+  await dialog.locator("pre").nth(1).waitFor({ state: "detached" });
+  assert.deepEqual(await dialog.locator("pre").allTextContents(), ["kvc_development-DATABASE_URL"]);
+  await dialog.getByRole("button", { name: "Hide DATABASE_URL" }).click();
+  await reveal();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await hidden();
+});
+
+test("a refused read is reported, and who may not read one of the values reveals none", async () => {
+  const { page, dialog, context } = await opened();
+  await page.locator("#grid").focus();
+  await compare(page, "development");
+  await context.route("**/environments/*/secrets/REDIS_URL", (route) => route.fulfill({ status: 429, json: {} }), { times: 1 });
+  await dialog.getByRole("button", { name: "Reveal REDIS_URL" }).click();
+  await dialog.getByText("Not revealed: Too many requests.").waitFor();
+  await dialog.locator("pre").waitFor();
+  const { slug } = await createTeam(call, caller(server.url, tokenOf("carl")), { name: "Restricted", project: "Restricted" });
+  const { environments, team_id } = await call("GET", `/projects/${slug}`);
+  const production = environments.find(({ name }) => name === "production").id;
+  await call("POST", `/projects/${slug}/environments`, { name: "child", inherits_from: production });
+  for (const name of ["production", "staging"]) await call("POST", `/projects/${slug}/environments/${name}/secrets`, { key: "SHARED", value: "kvc_s" });
+  const carl = (await call("GET", `/teams/${team_id}`)).members.find(({ email }) => email === "carl@example.com").user_id;
+  for (const [name, role] of [["production", "none"], ["staging", "read"], ["child", "read"]]) {
+    await call("PUT", `/projects/${slug}/environments/${name}/permissions`, { permissions: [{ user_id: carl, role }] });
+  }
+  const { page: other, dialog: restricted } = await openedGrid(slug, { who: "carl" });
+  await other.locator("#grid").focus();
+  await compare(other, "staging");
+  await side(restricted, "To").selectOption("child");
+  await restricted.locator(".difference .name", { hasText: "SHARED" }).waitFor();
+  assert.equal(await restricted.getByRole("button", { name: /^Reveal/ }).count(), 0);
+});
+
+test("lines that differ are marked, and Enter reveals the key that has the focus", async () => {
+  const { page, dialog, slug } = await opened();
+  await call("PUT", `/projects/${slug}/environments/production/secrets/TLS_CERTIFICATE`, { value: "kvc_1\nsame\nold" });
+  await call("POST", `/projects/${slug}/environments/staging/secrets`, { key: "TLS_CERTIFICATE", value: "kvc_1\nnew\nsame\n" });
+  await cell(page, "TLS_CERTIFICATE", "staging").and(page.locator(":not(.mark-missing)")).waitFor();
+  await page.locator("#grid").focus();
+  await compare(page, "staging");
+  await dialog.getByRole("checkbox", { name: "TLS_CERTIFICATE" }).focus();
+  await page.keyboard.press("Enter");
+  const row = line(dialog, "TLS_CERTIFICATE");
+  await row.locator("mark").nth(2).waitFor();
+  assert.deepEqual(await row.locator("mark").allTextContents(), ["new", "", "old"]);
+  assert.deepEqual(await row.locator("pre").allTextContents(), ["kvc_1\nnew\nsame\n", "kvc_1\nsame\nold"]);
+  await look(page, "compare-revealed");
+  await page.keyboard.press("Enter");
+  await row.locator("pre").first().waitFor({ state: "detached" });
+});
+
 test("1,000 keys are compared, and selected at once", async () => {
   const { slug } = await createLarge(call);
   const { page, dialog } = await openedGrid(slug);
@@ -235,5 +344,8 @@ test("the comparison has no findings of axe, and fits into a narrow window", asy
     await dialog.getByRole("checkbox", { name: "API_KEY" }).check();
     await dialog.locator("summary").click();
     await look(page, "compare");
+    await dialog.getByRole("button", { name: "Reveal API_KEY" }).click();
+    await dialog.locator("pre").nth(1).waitFor();
+    await look(page, "compare-values");
   }
 });

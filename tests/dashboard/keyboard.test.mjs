@@ -1,12 +1,19 @@
 // The main tasks in Chromium by keyboard alone: no step uses the pointer, or moves the focus by a script. The number of key
-// presses of each task is reported; text that is typed counts as one.
+// presses of each task is reported, and the number of steps, which are the presses without those of the Tab key; text that
+// is typed counts as one. `docs/dashboard.md` has both numbers, and the test fails if a task needs more.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { launch, open } from "./browser.mjs";
 import { caller, createTeam, change } from "./data.mjs";
-import { startServer, tokenOf } from "./server.mjs";
+import { root, startServer, tokenOf } from "./server.mjs";
+
+// Numbers of presses and steps of each task, from the table in the documentation.
+const table = readFileSync(join(root, "docs/dashboard.md"), "utf8").matchAll(/^\| (\d+)\. [^|]+\| (\d+) \| (\d+) \|/gm);
+const LIMITS = new Map([...table].map(([, number, presses, steps]) => [number, { presses: Number(presses), steps: Number(steps) }]));
 
 // Maximum number of presses of the Tab key to reach a control.
 const MAX_TABS = 40;
@@ -31,6 +38,7 @@ after(async () => {
 // User who has only a keyboard.
 class Keyboard {
   presses = 0;
+  steps = 0;
 
   constructor(page) {
     this.page = page;
@@ -39,12 +47,14 @@ class Keyboard {
   async press(...keys) {
     for (const key of keys) {
       this.presses += 1;
+      this.steps += Number(key !== "Tab");
       await this.page.keyboard.press(key);
     }
   }
 
   async type(text) {
     this.presses += 1;
+    this.steps += 1;
     await this.page.keyboard.type(text);
   }
 
@@ -89,7 +99,10 @@ function task(name, path, run) {
     await page.goto(server.url + path());
     const keyboard = new Keyboard(page);
     await run(keyboard, page, window);
-    context.diagnostic(`${keyboard.presses} presses`);
+    const { presses, steps } = keyboard;
+    context.diagnostic(`${presses} presses, ${steps} steps`);
+    const most = LIMITS.get(name.split(".")[0]);
+    assert.ok(most && presses <= most.presses && steps <= most.steps, `more than ${JSON.stringify(most)}`);
     assert.deepEqual(seen.problems, []);
     await window.close();
   });

@@ -144,6 +144,95 @@ test("actions of the grid open its windows, and the focus returns", async () => 
   await page.locator("#grid").press("Control+z");
 });
 
+test("the main actions of all sections are found by typing, and open their section and its dialog", async () => {
+  const { page } = await opened(`/projects/${place.slug}`);
+  await page.getByText("No secrets yet").waitFor();
+  const project = `/projects/${place.slug}`;
+  const team = `/teams/${place.team}`;
+  const cases = [
+    ["create token", /^New token/, `${project}/tokens`, "New service token"],
+    ["invite member", /^Invite/, `${team}/members`, "Invite a person"],
+    // The current place is now the team.
+    ["new token", /^New token/, `${team}/tokens`, "New service token"],
+    ["scan text", /^Scan a text/, `${team}/scans`, "Scan a text"],
+    ["create project", /^New project/, "/projects", "New project"],
+    ["invite acme", /^Invite Members Acme/, `${team}/members`, "Invite a person"],
+    ["delete account", /^Delete account/, "/account", "Delete your account?"],
+  ];
+  const inProject = [
+    ["add environment", /^New environment/, `${project}/environments`, "New environment"],
+    ["new rotation", /^New rotation/, `${project}/rotations`, "New rotation"],
+    ["scan a", /^Scan a text/, `${project}/scans`, "Scan a text"],
+    ["delete proj", /^Delete project/, `${project}/settings`, "Delete Web API?"],
+    ["add key", /^Add key/, project, "Add key"],
+    ["compare", /^Compare environments/, project, /^Compare development/],
+  ];
+  const opens = async ([text, name, address, title]) => {
+    await run(page, text, name);
+    await page.getByRole("dialog", { name: title }).waitFor();
+    assert.equal(path(page), address);
+    // A second opening does not repeat the action.
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  for (const one of cases) await opens(one);
+  await run(page, "web api", /^Web API/);
+  for (const one of inProject) await opens(one);
+  await run(page, "show audit", /^Audit/);
+  await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+  const download = page.waitForEvent("download");
+  await run(page, "export csv", /^Download CSV/);
+  assert.equal((await download).suggestedFilename(), "audit.csv");
+  await run(page, "open sessions", /^Sessions/);
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  assert.equal(path(page), "/account");
+});
+
+test("an action that was not shown is not run on a later screen", async () => {
+  const { page, context } = await opened(`/projects/${place.slug}/scans`);
+  await page.getByRole("heading", { level: 1, name: "Scans" }).waitFor();
+  await context.route("**/api/v1/tokens*", (route) => route.fulfill({ status: 429, json: {} }));
+  await run(page, "create token", /^New token/);
+  await page.getByText("Too many requests.").waitFor();
+  await context.unroute("**/api/v1/tokens*");
+  await run(page, "scans", /^Scans/);
+  await page.getByRole("heading", { level: 1, name: "Scans" }).waitFor();
+  await run(page, "tokens", /^Tokens/);
+  await page.getByRole("button", { name: "New token" }).waitFor();
+  assert.equal(await page.getByRole("dialog").count(), 0);
+});
+
+test("only actions that the user may do are listed", async () => {
+  const { page } = await opened(`/projects/${place.slug}/environments`, { token: tokenOf("bob") });
+  await page.getByRole("heading", { level: 1, name: "Environments" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await dialog(page).getByRole("option", { name: /^Web API/ }).waitFor();
+  await page.keyboard.press("Escape");
+  const names = async (text) => {
+    await page.keyboard.press("Control+k");
+    await dialog(page).getByRole("option", { name: /^Web API/ }).waitFor();
+    await page.keyboard.type(text);
+    await page.waitForFunction((text) => document.querySelector("dialog.palette input").value === text, text);
+    const found = await dialog(page).locator('[role="option"] .name').allTextContents();
+    await page.keyboard.press("Escape");
+    await dialog(page).waitFor({ state: "detached" });
+    return found;
+  };
+  for (const [text, name] of [["create token", "New token"], ["invite", "Invite"], ["delete project", "Delete project"], ["download csv", "Download CSV"]]) {
+    assert.equal((await names(text)).includes(name), false, name);
+  }
+  for (const [text, name] of [["environment", "New environment"], ["rotation", "New rotation"], ["scan", "Scan a text"], ["project", "New project"]]) {
+    assert.ok((await names(text)).includes(name), name);
+  }
+  const { members } = await call("GET", `/teams/${place.team}`);
+  const bob = members.find(({ email }) => email === "bob@example.com").user_id;
+  for (const environment of ["development", "staging", "production"]) {
+    await call("PUT", `/projects/${place.slug}/environments/${environment}/permissions`, { permissions: [{ user_id: bob, role: "read" }] });
+  }
+  for (const [text, name] of [["rotation", "New rotation"], ["add key", "Add key"]]) assert.equal((await names(text)).includes(name), false, name);
+  assert.ok((await names("compare")).includes("Compare environments"));
+});
+
 test("a theme is chosen, and the user signs out", async () => {
   const { page, context } = await opened(`/projects/${place.slug}/tokens`);
   await run(page, "dark", "Theme: dark Action");

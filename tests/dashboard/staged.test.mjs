@@ -1,4 +1,4 @@
-// Staged changes, without a browser: steps, undo, plan, and conflicts.
+// Staged changes, without a browser: steps, undo, plan, and conflicts. Lines of values that differ.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/cells.js";
 import { NOTHING_STAGED, afterSave, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
+import { lineDifferences } from "../../secrets-http/dashboard/windows/differences.js";
 import { root } from "./server.mjs";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
@@ -168,4 +169,18 @@ test("a selection is the rectangle between two cells, and all environments from 
   assert.equal(rectangleOf(null, places, 3), null);
   const [{ 2: rectangle }] = cases;
   assert.deepEqual([contains(rectangle, 1, 2), contains(rectangle, 2, 1), contains(rectangle, undefined, 1), contains(null, 0, 1)], [true, false, false, false]);
+});
+
+test("lines are marked that only one of two values has", () => {
+  const marked = (one, other) =>
+    lineDifferences([one, other]).map((lines) => lines.filter(({ isDifferent }) => isDifferent).map(({ text }) => text));
+  assert.deepEqual(marked("a\nb\nc", "a\nx\nc\nd"), [["b"], ["x", "d"]]);
+  assert.deepEqual(marked("a\nb", "b\na"), [["a"], ["a"]]);
+  assert.deepEqual(marked("same\n", "same\n"), [[], []]);
+  assert.deepEqual(marked("", "a\nb"), [[""], ["a", "b"]]);
+  assert.deepEqual(lineDifferences(["a", undefined]), []);
+  const [long, other] = ["x", "y"].map((text) => `first\n${`${text}\n`.repeat(2_000)}last`);
+  assert.deepEqual(marked(long, other).map(({ length }) => length), [2_000, 2_000]);
+  // The lines of a side are the whole value.
+  assert.equal(lineDifferences(["a\n\nb", "b"])[0].map(({ text }) => text).join("\n"), "a\n\nb");
 });

@@ -9,7 +9,7 @@ import { Bar, ProjectNavigation } from "../parts/bar.js";
 import { isNarrow } from "../parts/browser.js";
 import { html } from "../parts/html.js";
 import { DIALOG_STYLES, Empty, Failed, Skeleton, errorText, late, loadLate, notify } from "../parts/messages.js";
-import { protect } from "../routes.js";
+import { protect, requested } from "../routes.js";
 import { words } from "../words.js";
 import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
 import { Detail, SaveBar, Toolbar } from "./controls.js";
@@ -155,6 +155,11 @@ function Secrets({ grid, reload, read }) {
     shownGrid.value = grid;
     return () => void (shownGrid.value = null);
   }, []);
+  const action = /** @type {import("./cells.js").Action | ""} */ (requested.value);
+  useEffect(() => {
+    requested.value = "";
+    if (action) act(action);
+  }, [action]);
   const hasRows = grid.rows.value.length > 0;
   const mark = () => {
     grid.isEqual.value = !grid.isEqual.value;

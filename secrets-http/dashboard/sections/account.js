@@ -10,7 +10,7 @@ import { base, leaveFor } from "../routes.js";
 import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { FormDialog, Typed } from "./form.js";
-import { Age, Heading, LoadError, saveFile, useLoaded } from "./parts.js";
+import { ActionButton, Age, Heading, LoadError, saveFile, useLoaded } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.account;
@@ -51,7 +51,7 @@ function Sessions({ sessions, reload }) {
   const sorted = [...sessions].sort((a, b) => Number(b.current) - Number(a.current));
   return html`<div class="subheading">
       <h2>${text.sessions}</h2>
-      ${others > 0 && html`<button onClick=${() => setAsked("others")}>${text.endOthers}</button>`}
+      <${ActionButton} name="endOthers" rights=${{ others }} run=${() => setAsked("others")} />
     </div>
     ${sessions.length > 0
       ? html`<ul class="items">${sorted.map((session) => html`<${Session} key=${session.id} session=${session} onEnd=${setAsked} />`)}</ul>`
@@ -87,8 +87,8 @@ function Data({ email }) {
   };
   return html`<div class="subheading"><h2>${text.data}</h2></div>
     <ul class="items">
-      <li class="entry"><p class="what">${text.dataText}</p><button onClick=${download}><${Icon} name="download" />${text.download}</button></li>
-      <li class="entry"><p class="what">${text.removeText}</p><button class="danger" onClick=${() => setAsked(true)}>${text.remove}</button></li>
+      <li class="entry"><p class="what">${text.dataText}</p><${ActionButton} name="download" run=${download} /></li>
+      <li class="entry"><p class="what">${text.removeText}</p><${ActionButton} name="deleteAccount" run=${() => setAsked(true)} /></li>
     </ul>
     ${isAsked &&
     html`<${FormDialog} title=${text.removeTitle} submit=${text.remove} isDangerous isReady=${typed === email} fields=${["confirm"]} onClose=${() => setAsked(false)} request=${remove}>

@@ -3,14 +3,14 @@
 import { useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { Icon, html } from "../parts/html.js";
+import { html } from "../parts/html.js";
 import { Empty, errorText, notify } from "../parts/messages.js";
 import { parameter, setParameters } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Chart, dayOf } from "./chart.js";
 import { RequestError } from "./form.js";
-import { AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
+import { ActionButton, AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
 import { words } from "./words.js";
 
 /**
@@ -224,8 +224,8 @@ function Log({ place, first }) {
   const { logs, cursor, error, isLoading } = log;
   const isEmpty = !error && !isLoading && logs.length === 0;
   return html`<${Heading} title=${shared.sections.names.audit} about=${text.about}>
-      <button aria-label=${text.download("CSV")} onClick=${() => file("csv")}><${Icon} name="download" />CSV</button>
-      <button aria-label=${text.download("NDJSON")} onClick=${() => file("ndjson")}><${Icon} name="download" />NDJSON</button>
+      <${ActionButton} name="csv" rights=${place} run=${() => file("csv")} />
+      <${ActionButton} name="ndjson" rights=${place} run=${() => file("ndjson")} />
     <//>
     <${Filters} place=${place} first=${first} logs=${logs} filters=${filters} onChange=${change} onClear=${clear} />
     <${RequestError} error=${error} />

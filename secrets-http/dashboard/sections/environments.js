@@ -8,7 +8,7 @@ import { Dialog, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Field, FormDialog, Typed } from "./form.js";
-import { Frame, Heading } from "./parts.js";
+import { ActionButton, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
 /** @typedef {import("./parts.js").Place} Place */
@@ -220,7 +220,7 @@ function Environments({ place, all, comparison, reload }) {
   };
   const { action, environment: chosen } = asked ?? {};
   return html`<${Heading} title=${shared.sections.names.environments} about=${text.about}>
-      <button class="main" onClick=${() => setAsked({ action: "create" })}><${Icon} name="plus" />${text.create}</button>
+      <${ActionButton} name="newEnvironment" run=${() => setAsked({ action: "create" })} />
     <//>
     <ul class="items">
       ${treeOf(all).map(

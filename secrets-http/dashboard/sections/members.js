@@ -7,7 +7,7 @@ import { Dialog, errorText, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Field, FormDialog } from "./form.js";
-import { Age, Frame, Heading, copyText, isSelf } from "./parts.js";
+import { ActionButton, Age, Frame, Heading, copyText, isSelf } from "./parts.js";
 import { words } from "./words.js";
 
 /** @typedef {import("./parts.js").Place} Place */
@@ -161,8 +161,7 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
   const isChangeable = (/** @type {any} */ member) => isAdmin && !isSelf(member) && (team.role === "owner" || member.role !== "owner");
   const active = team.members.filter((/** @type {any} */ { status }) => status === "active");
   const { action, member } = asked ?? {};
-  const invite = html`<button class="main" onClick=${() => setAsked({ action: "invite" })}><${Icon} name="plus" />${text.invite}</button>`;
-  return html`<${Heading} title=${shared.sections.names.members} about=${text.about}>${isAdmin && invite}<//>
+  return html`<${Heading} title=${shared.sections.names.members} about=${text.about}><${ActionButton} name="invite" rights=${{ isAdmin }} run=${() => setAsked({ action: "invite" })} /><//>
     <ul class="items">
       ${active.map(
         (/** @type {any} */ one) => html`<${Member} key=${one.id} member=${one} isChangeable=${isChangeable(one)} onAsk=${(/** @type {string} */ action, /** @type {any} */ member) => setAsked({ action, member })} />`,

@@ -1,13 +1,16 @@
-// Shared parts of the sections: frame, loading, and the text for users without permission.
+// Shared parts of the sections: frame, loading, actions, and the text for users without permission.
 
 import { useEffect, useState } from "preact/hooks";
 
 import { api, person } from "../api.js";
 import { Bar, ProjectNavigation, TeamNavigation } from "../parts/bar.js";
-import { html } from "../parts/html.js";
+import { Icon, html } from "../parts/html.js";
 import { Empty, Failed, Skeleton, errorText, notify } from "../parts/messages.js";
+import { requested } from "../routes.js";
 import { ago, exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { words as rotations } from "./words-rotations.js";
+import { words as scans } from "./words-scans.js";
 import { words } from "./words.js";
 
 /**
@@ -92,6 +95,66 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
   <div><h1>${title}</h1>${about && html`<p class="quiet about">${about}</p>`}</div>
   ${children && html`<div class="actions">${children}</div>`}
 </div>`;
+
+/**
+ * What the user may do at a place: `isAdmin` as in `Place`, numbers of environments that the user may read and write,
+ * of the team's projects, of other sessions and of staged changes. Numbers that are not known are absent.
+ * @typedef {{ isAdmin?: boolean, readable?: number, writable?: number, projects?: number, others?: number, changes?: number,
+ *   hasGrid?: boolean }} Rights
+ *
+ * @typedef {{ section: string, label: string, short?: string, icon?: string, kind?: string, keys?: string,
+ *   may?: (rights: Rights) => boolean | undefined }} Action `short` is the text of the button if it is not `label`, `kind` its CSS
+ *   class, `keys` a keyboard shortcut; without `may`, everyone may do it
+ */
+
+const isAdmin = (/** @type {Rights} */ rights) => rights.isAdmin;
+
+/**
+ * Main actions of all sections, by name. They are buttons of their section, and commands of the palette. The names of
+ * those of the grid are as in `grid/cells.js`.
+ * @type {Record<string, Action>}
+ */
+export const ACTIONS = {
+  review: { section: "secrets", label: shared.edit.review, keys: "Ctrl-S", may: ({ changes = 0 }) => changes > 0 },
+  add: { section: "secrets", label: shared.edit.add, keys: "N", may: ({ writable = 0 }) => writable > 0 },
+  compare: { section: "secrets", label: shared.grid.compare, keys: "D", may: ({ readable = 0 }) => readable > 1 },
+  legend: { section: "secrets", label: shared.grid.legend, keys: "?", may: ({ hasGrid }) => hasGrid },
+  newEnvironment: { section: "environments", label: words.environments.create, icon: "plus", kind: "main" },
+  newRotation: { section: "rotations", label: rotations.create, icon: "plus", kind: "main", may: ({ writable = 0 }) => writable > 0 },
+  newScan: { section: "scans", label: scans.create, icon: "search", kind: "main" },
+  newToken: { section: "tokens", label: words.tokens.create, icon: "plus", kind: "main", may: ({ isAdmin, projects = 0 }) => isAdmin && projects > 0 },
+  invite: { section: "members", label: words.members.invite, icon: "plus", kind: "main", may: isAdmin },
+  csv: { section: "audit", label: words.audit.download("CSV"), short: "CSV", icon: "download", may: isAdmin },
+  ndjson: { section: "audit", label: words.audit.download("NDJSON"), short: "NDJSON", icon: "download", may: isAdmin },
+  deleteProject: { section: "settings", label: words.settings.remove, kind: "danger", may: isAdmin },
+  newProject: { section: "projects", label: words.projects.create, icon: "plus", kind: "main" },
+  // The number of sessions is known only when they are shown.
+  endOthers: { section: "account", label: words.account.endOthers, may: ({ others = 1 }) => others > 0 },
+  download: { section: "account", label: words.account.download, icon: "download" },
+  deleteAccount: { section: "account", label: words.account.remove, kind: "danger" },
+};
+
+/** True if the user may do an action. @param {string} name @param {Rights} rights */
+export function mayDo(name, rights) {
+  const { may } = ACTIONS[name];
+  return may === undefined || Boolean(may(rights));
+}
+
+/**
+ * Button of an action, if the user may do it. Also runs the action when the command palette requests it.
+ * @param {{ name: string, rights?: Rights, run: () => void }} properties
+ */
+export function ActionButton({ name, rights = {}, run }) {
+  const { label, short, icon, kind } = ACTIONS[name];
+  const isPermitted = mayDo(name, rights);
+  const isRequested = isPermitted && requested.value === name;
+  useEffect(() => {
+    if (!isRequested) return;
+    requested.value = "";
+    run();
+  }, [isRequested]);
+  return isPermitted && html`<button class=${kind} aria-label=${short && label} onClick=${run}>${icon && html`<${Icon} name=${icon} />`}${short ?? label}</button>`;
+}
 
 /**
  * Age of a time, such as "2 hours ago", with the exact time as its tooltip.

@@ -9,6 +9,7 @@ import { Icon, html } from "../parts/html.js";
 import { Empty, Failed, Skeleton, late } from "../parts/messages.js";
 import { parameter, pathOf, setParameters, teamPath } from "../routes.js";
 import { ago, exactly, words as shared } from "../words.js";
+import { ActionButton } from "./parts.js";
 import { words } from "./words.js";
 
 /** Filters projects by text. @param {any[]} projects @param {string} text */
@@ -46,9 +47,6 @@ function Project({ project }) {
   </li>`;
 }
 
-/** @param {{ onCreate: () => void }} properties */
-const Create = ({ onCreate }) => html`<button class="main" onClick=${onCreate}><${Icon} name="plus" />${words.projects.create}</button>`;
-
 /** Dialog for a new project. Its code is loaded when it opens. A dropped file opens it too. */
 function useNewProject() {
   const [Dialog, setDialog] = useState(/** @type {any} */ (null));
@@ -81,7 +79,7 @@ function List({ projects, onCreate }) {
         <label class="search"><${Icon} name="search" />
           <input type="search" aria-label=${words.projects.filter} placeholder=${words.projects.filter} value=${text} onInput=${change} />
         </label>
-        <${Create} onCreate=${onCreate} />
+        <${ActionButton} name="newProject" run=${onCreate} />
       </div>
     </div>
     ${!teams.length && html`<p class="quiet" role="status">${words.projects.noMatch}</p>`}
@@ -114,7 +112,7 @@ export function Content() {
       ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
       ${!error && !projects && html`<${Skeleton} rows=${6} />`}
       ${projects?.length === 0 &&
-      html`<${Empty} title=${words.projects.none} actions=${html`<${Create} onCreate=${create} />`}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
+      html`<${Empty} title=${words.projects.none} actions=${html`<${ActionButton} name="newProject" run=${create} />`}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
       ${projects && projects.length > 0 && html`<${List} projects=${projects} onCreate=${create} />`}
     </main>${dialog}`;
 }

@@ -8,7 +8,7 @@ import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Field, FormDialog, RequestError, Typed } from "./form.js";
 import { NewRotation } from "./new-rotation.js";
-import { Age, Frame, Heading } from "./parts.js";
+import { ActionButton, Age, Frame, Heading } from "./parts.js";
 import { Webhooks } from "./webhooks.js";
 import { words as text } from "./words-rotations.js";
 
@@ -155,7 +155,7 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
   const writable = environments.filter(({ can_write }) => can_write);
   const environmentOf = (/** @type {any} */ rotation) => environments.find(({ id }) => id === rotation.environment_id);
   return html`<${Heading} title=${shared.sections.names.rotations} about=${text.about}>
-      ${writable.length > 0 && html`<button class="main" onClick=${() => setAsked({ action: "create" })}><${Icon} name="plus" />${text.create}</button>`}
+      <${ActionButton} name="newRotation" rights=${{ writable: writable.length }} run=${() => setAsked({ action: "create" })} />
     <//>
     <${RequestError} error=${error} />
     ${rotations.length === 0 && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}

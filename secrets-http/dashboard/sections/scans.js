@@ -3,12 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { person } from "../api.js";
-import { Icon, html } from "../parts/html.js";
+import { html } from "../parts/html.js";
 import { Empty, Skeleton, errorText, notify } from "../parts/messages.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Field, FormDialog, RequestError } from "./form.js";
-import { Age, Frame, Heading } from "./parts.js";
+import { ActionButton, Age, Frame, Heading } from "./parts.js";
 import { words as text } from "./words-scans.js";
 
 /** @typedef {import("./parts.js").Place} Place */
@@ -137,7 +137,7 @@ function Scans({ place, scans, reload }) {
   };
   const canDelete = (/** @type {any} */ { created_by }) => place.isAdmin || created_by === person.value?.id;
   return html`<${Heading} title=${shared.sections.names.scans} about=${text.about}>
-      <button class="main" onClick=${() => setAsked({})}><${Icon} name="search" />${text.create}</button>
+      <${ActionButton} name="newScan" run=${() => setAsked({})} />
     <//>
     ${scans.length > 0
       ? html`<ul class="items">

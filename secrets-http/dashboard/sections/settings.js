@@ -8,7 +8,7 @@ import { navigate, projectsPath } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Field, FormDialog, RequestError, Typed, useRequest } from "./form.js";
-import { AdminsOnly, Frame, Heading } from "./parts.js";
+import { ActionButton, AdminsOnly, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.settings;
@@ -63,7 +63,7 @@ function Settings({ project, reload }) {
       <div class="actions"><button class="main" disabled=${!isChanged || !form.name.trim() || isBusy}>${text.save}</button></div>
     </form>
     <div class="subheading"><h2>${text.remove}</h2></div>
-    <ul class="items"><li class="entry"><p class="what">${text.removeText}</p><button class="danger" onClick=${() => setAsked(true)}>${text.remove}</button></li></ul>
+    <ul class="items"><li class="entry"><p class="what">${text.removeText}</p><${ActionButton} name="deleteProject" rights=${{ isAdmin: true }} run=${() => setAsked(true)} /></li></ul>
     ${isAsked && html`<${Delete} project=${project} onClose=${() => setAsked(false)} />`}`;
 }
 

@@ -3,14 +3,14 @@
 import { useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { Icon, html } from "../parts/html.js";
+import { html } from "../parts/html.js";
 import { Empty, notify } from "../parts/messages.js";
 import { pathOf, teamPath } from "../routes.js";
 import { exactly, words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { FormDialog } from "./form.js";
 import { NewToken, TokenValue } from "./new-token.js";
-import { AdminsOnly, Age, Frame, Heading } from "./parts.js";
+import { ActionButton, AdminsOnly, Age, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
 /** @typedef {import("./parts.js").Place} Place */
@@ -122,8 +122,8 @@ function Tokens({ place, tokens, projects, reload }) {
     notify({ text: text.revoked(asked?.token.name) });
     await reload();
   };
-  const create = html`<button class="main" onClick=${() => ask("create", null)}><${Icon} name="plus" />${text.create}</button>`;
-  return html`<${Heading} title=${shared.sections.names.tokens} about=${text.about}>${projects.length > 0 && create}<//>
+  const rights = { isAdmin: place.isAdmin, projects: projects.length };
+  return html`<${Heading} title=${shared.sections.names.tokens} about=${text.about}><${ActionButton} name="newToken" rights=${rights} run=${() => ask("create", null)} /><//>
     ${tokens.length > 0
       ? html`<ul class="items">
           ${tokens.map((token) => html`<${Token} key=${token.id} token=${token} scope=${scopeOf(token, names, place.project)} auditPath=${auditPath} onAsk=${ask} />`)}

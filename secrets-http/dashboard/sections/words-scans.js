@@ -18,7 +18,7 @@ export const words = {
   severities: /** @type {Record<string, string>} */ ({ high: "high", medium: "medium", low: "low" }),
   of: (/** @type {number} */ number, /** @type {string} */ severity) => `${count(number)} ${severity}`,
   truncated: "There were more than 1,000 findings. The most severe ones are kept.",
-  compared: (/** @type {number} */ number) => `Compared with ${plural(number, "stored secret")}.`,
+  compared: (/** @type {number} */ number) => `compared with ${plural(number, "stored secret")}`,
   show: "Findings",
   line: (/** @type {string} */ path, /** @type {number} */ line) => `${path}:${line}`,
   place: (/** @type {number} */ line) => `line ${line}`,

@@ -3,12 +3,13 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
-import { filtered, markOf, spoken } from "../grid/cells.js";
+import { filtered, hasValue, isReadable, markOf, spoken } from "../grid/cells.js";
 import { changeText, comparable, isWritable, stageAll } from "../grid/editing.js";
 import { changeId } from "../grid/staged.js";
 import { Icon, html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
-import { KINDS, differences } from "./differences.js";
+import { KINDS, differences, lineDifferences } from "./differences.js";
+import { Shown } from "./review.js";
 import { copiesOf } from "./selected.js";
 import { words } from "./words.js";
 
@@ -79,13 +80,86 @@ function Side({ grid, row, environment }) {
 }
 
 /**
+ * Returns the environments of the pair whose values can be revealed: none, if the caller may not read one of the values.
+ * @param {GridState} grid @param {import("../grid/cells.js").Row} row @param {Environment[]} pair
+ */
+function revealable(grid, row, pair) {
+  const placeOf = (/** @type {Environment} */ environment) => grid.environments.value.indexOf(environment);
+  const holders = pair.filter((environment) => hasValue(row.cells[placeOf(environment)]));
+  const isOpen = (/** @type {Environment} */ environment) => isReadable(markOf(row, placeOf(environment), environment), row.cells[placeOf(environment)]);
+  return holders.every(isOpen) ? holders : [];
+}
+
+/** Text of a value, in which lines are marked that the other value does not have. @param {{ lines: import("./differences.js").Line[] }} properties */
+const Lines = ({ lines }) =>
+  lines.map(({ text, isDifferent }, place) => {
+    const shown = text && html`<${Shown} value=${text} />`;
+    return html`${place > 0 && "\n"}${isDifferent ? html`<mark>${shown}</mark>` : shown}`;
+  });
+
+/** Copies a revealed value to the clipboard. If the browser refuses, selects the element that shows it. */
+function useCopying() {
+  const [said, setSaid] = useState({ text: "", isCopied: false });
+  const write = async (/** @type {string} */ value, /** @type {string} */ text, /** @type {Element | null | undefined} */ element = null) => {
+    try {
+      await navigator.clipboard.writeText(value);
+      setSaid({ text, isCopied: value !== "" });
+    } catch {
+      if (element) getSelection()?.selectAllChildren(element);
+      setSaid({ text: element ? words.copyRefused : words.clearRefused, isCopied: false });
+    }
+  };
+  return { said, write };
+}
+
+/**
+ * Revealed values of a key, side by side. Hides them when it is removed, and calls `onHide` when they are hidden.
+ * @param {{ grid: GridState, name: string, sides: Environment[], onHide: () => void }} properties
+ */
+function Revealed({ grid, name, sides, onHide }) {
+  const shown = sides.map(({ id }) => grid.values.of(id, name).value);
+  const values = shown.map((one) => (one.state === "shown" ? one.value : undefined));
+  const lines = values.some((value) => value?.includes("\n")) ? lineDifferences(values) : [];
+  const { said, write } = useCopying();
+  const isHidden = shown.every(({ state }) => state === "hidden");
+  useEffect(() => {
+    if (isHidden) onHide();
+  }, [isHidden]);
+  useEffect(() => () => sides.forEach(({ id }) => grid.values.hide(id, name)), []);
+  const copy = (/** @type {any} */ event, /** @type {number} */ side) =>
+    write(values[side] ?? "", words.compare.copied(name, sides[side].name), event.currentTarget.closest(".side").querySelector("pre"));
+  return html`<div class="revealed">
+    <p class="quiet"><span role="status">${said.text || words.cell.revealed}</span>
+      ${said.isCopied && html` <button class="link" onClick=${() => write("", words.cleared)}>${words.clearClipboard}</button>`}</p>
+    <dl class="sides">
+      ${sides.map((environment, side) => {
+        const one = shown[side];
+        return html`<div key=${environment.id} class="side"><dt>${environment.name}
+            ${one.state === "shown" && html`<button class="link" aria-label=${words.compare.copy(name, environment.name)} onClick=${(/** @type {any} */ event) => copy(event, side)}>${words.cell.copy}</button>`}</dt>
+          <dd>${one.state === "shown" && html`<pre tabindex="0">${lines[side] ? html`<${Lines} lines=${lines[side]} />` : html`<${Shown} value=${one.value} />`}</pre>`}
+            ${one.state === "failed" && html`<p class="bad" role="alert">${words.cell.failed}: ${errorText(one.error)}</p>`}
+            ${one.state === "loading" && html`<span class="quiet">${words.cell.loading}</span>`}
+            ${one.state === "hidden" && html`<span class="quiet">••••••</span>`}</dd>
+        </div>`;
+      })}
+    </dl>
+  </div>`;
+}
+
+/**
  * List item for a key.
  * @param {{ grid: GridState, difference: Difference, pair: Environment[], isSelected: boolean, onSelect: (isOn: boolean) => void }} properties
  */
 function Line({ grid, difference: { row, kind, canCopy }, pair, isSelected, onSelect }) {
   const id = useId();
+  const [isShown, setShown] = useState(false);
   const [source, target] = pair;
+  const sides = revealable(grid, row, pair);
   const name = html`<span class="name">${row.key}</span>`;
+  const toggle = () => {
+    if (!isShown) sides.forEach((environment) => grid.values.reveal(environment.id, row.key));
+    setShown(!isShown);
+  };
   return html`<li class="difference">
     ${canCopy
       ? html`<label class="check"><input type="checkbox" aria-describedby=${id} checked=${isSelected} onChange=${(/** @type {any} */ event) => onSelect(event.target.checked)} />${name}</label>`
@@ -93,6 +167,8 @@ function Line({ grid, difference: { row, kind, canCopy }, pair, isSelected, onSe
     <span id=${id} class="pair">
       <${Side} grid=${grid} row=${row} environment=${source} /><span class="sign">${SIGNS[kind]}</span><${Side} grid=${grid} row=${row} environment=${target} />
     </span>
+    ${sides.length > 0 && html`<button class="link" aria-label=${words.compare.reveal(isShown, row.key)} aria-expanded=${isShown} onClick=${toggle}>${isShown ? words.cell.hide : words.cell.reveal}</button>`}
+    ${isShown && html`<${Revealed} key=${pair.map((environment) => environment.id).join()} grid=${grid} name=${row.key} sides=${sides} onHide=${() => setShown(false)} />`}
   </li>`;
 }
 
@@ -115,8 +191,12 @@ function Group({ grid, title, all, pair, selected, select }) {
   return html`<section><h3 class="check">${keys.length > 0 && box}<span>${heading}</span></h3>${list}</section>`;
 }
 
-/** Moves the focus to the previous or next checkbox, or from the filter to the first. @param {any} event */
-function moveFocus(event) {
+/** Arrows move the focus between the checkboxes. Enter reveals or hides the values of a key, as in the grid. @param {any} event */
+function onKeyDown(event) {
+  if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && event.target.matches("input[type=checkbox]")) {
+    event.preventDefault();
+    event.target.closest(".difference")?.querySelector("[aria-expanded]")?.click();
+  }
   const step = { ArrowUp: -1, ArrowDown: 1 }[/** @type {string} */ (event.key)];
   if (!step || !event.target.matches("input")) return;
   event.preventDefault();
@@ -195,7 +275,7 @@ function Pair({ grid, pair, choice: { choose, text, setText, selected, select } 
   const change = (/** @type {{ source?: string, target?: string }} */ ids) => (choose(ids), forget());
   const buttons = html`<${Buttons} target=${target} number=${chosen.length} onClose=${close} onStage=${stage} />`;
   return html`<${Dialog} title=${words.compare.title(source.name, target.name)} onClose=${close} onConfirm=${stage} actions=${buttons} kind="wide page">
-    <div class="compare" onKeyDown=${moveFocus}>
+    <div class="compare" onKeyDown=${onKeyDown}>
       <${Choices} environments=${comparable(grid)} pair=${pair} choose=${change} text=${text} setText=${setText} onCompare=${() => compare([source.id, target.id])} />
       <p class="quiet" role="status">${said || words.grid.equalHint}</p>
       ${!groups.size && html`<p>${all.length ? words.grid.noMatch : words.compare.none}</p>`}

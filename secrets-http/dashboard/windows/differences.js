@@ -65,3 +65,57 @@ export function differences(comparison, source, target, compared) {
     return [{ row, kind, canCopy: !isFixed && isReadable(markOf(row, places[0], from), one) }];
   });
 }
+
+/** @typedef {{ text: string, isDifferent: boolean }} Line line of a value; `isDifferent` if the other value does not have it */
+
+/** Maximum number of pairs of lines that are compared with each other. */
+const MAX_PAIRS = 1_000_000;
+
+/**
+ * Returns the indexes of the lines of each side that are not in their longest common subsequence.
+ * @param {string[]} one @param {string[]} other @returns {[number[], number[]]}
+ */
+function uncommon(one, other) {
+  if (one.length * other.length > MAX_PAIRS) return [[...one.keys()], [...other.keys()]];
+  const width = other.length + 1;
+  // Lengths of the longest common subsequences of the lines from two places on.
+  const lengths = new Uint32Array((one.length + 1) * width);
+  for (let left = one.length - 1; left >= 0; left--) {
+    for (let right = other.length - 1; right >= 0; right--) {
+      const place = left * width + right;
+      lengths[place] = one[left] === other[right] ? lengths[place + width + 1] + 1 : Math.max(lengths[place + width], lengths[place + 1]);
+    }
+  }
+  /** @type {[number[], number[]]} */
+  const found = [[], []];
+  let [left, right] = [0, 0];
+  while (left < one.length || right < other.length) {
+    const place = left * width + right;
+    if (left < one.length && one[left] === other[right]) [left, right] = [left + 1, right + 1];
+    else if (right === other.length || (left < one.length && lengths[place + width] >= lengths[place + 1])) found[0].push(left++);
+    else found[1].push(right++);
+  }
+  return found;
+}
+
+/**
+ * Splits two values into lines, and marks those that only one of them has at this place. In long values, all lines between
+ * the common beginning and the common end are marked. Returns nothing unless both values are given.
+ * @param {(string | undefined)[]} values
+ * @returns {Line[][]}
+ */
+export function lineDifferences([value, other]) {
+  if (value === undefined || other === undefined) return [];
+  const sides = [value.split("\n"), other.split("\n")];
+  const [one, two] = sides;
+  const most = Math.min(one.length, two.length);
+  let start = 0;
+  while (start < most && one[start] === two[start]) start += 1;
+  let end = 0;
+  while (end < most - start && one[one.length - 1 - end] === two[two.length - 1 - end]) end += 1;
+  const found = uncommon(one.slice(start, one.length - end), two.slice(start, two.length - end));
+  return sides.map((lines, side) => {
+    const marked = new Set(found[side].map((place) => start + place));
+    return lines.map((text, place) => ({ text, isDifferent: marked.has(place) }));
+  });
+}

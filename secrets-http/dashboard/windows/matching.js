@@ -1,8 +1,9 @@
 // Search in the commands of the palette. Pure functions.
 
 /**
- * @typedef {{ id: string, kind: "action" | "section" | "project" | "key", name: string, about?: string, keys?: string,
- *   run: () => void }} Command `about` is more text to search for, `keys` its keyboard shortcut
+ * @typedef {{ id: string, kind: "action" | "section" | "project" | "key", name: string, about?: string, also?: string,
+ *   keys?: string, run: () => void }} Command `about` is more text to search for, `also` such text that is not shown, `keys` its
+ *   keyboard shortcut
  */
 
 /** Maximum number of commands that are shown. */
@@ -19,9 +20,9 @@ function hasLetters(text, letters) {
  * Returns how well a command matches: 0 is best, and -1 is no match.
  * @param {Command} command @param {string} wanted in lower case
  */
-function rankOf({ name, about = "" }, wanted) {
+function rankOf({ name, about = "", also = "" }, wanted) {
   const title = name.toLowerCase();
-  const all = `${title} ${about.toLowerCase()}`;
+  const all = `${title} ${about} ${also}`.toLowerCase();
   if (title.startsWith(wanted)) return 0;
   if (title.split(/[\s_.-]+/).some((word) => word.startsWith(wanted))) return 1;
   if (wanted.split(/\s+/).every((word) => all.includes(word))) return 2;

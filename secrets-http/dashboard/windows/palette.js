@@ -5,34 +5,85 @@ import { useEffect, useId, useLayoutEffect, useMemo, useState } from "preact/hoo
 import { api, person } from "../api.js";
 import { comparable, isWritable } from "../grid/editing.js";
 import { shownGrid } from "../grid/state.js";
-import { go, leave } from "../parts/bar.js";
+import { go, leave, perform } from "../parts/bar.js";
 import { THEMES, setTheme, theme } from "../parts/browser.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
 import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, navigate, pathOf, projectsPath, route, teamPath } from "../routes.js";
+import { requests } from "../sections/api.js";
+import { ACTIONS, mayDo } from "../sections/parts.js";
 import { matching } from "./matching.js";
 import { words } from "./words.js";
 
 /** @typedef {import("./matching.js").Command} Command */
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
+/** @typedef {import("../sections/parts.js").Rights} Rights */
+/** @typedef {{ projects: any[], permissions?: any[], error?: any }} Found projects of the user, and permissions in the current one */
+
 /**
  * @param {Command["kind"]} kind @param {string} name @param {() => void} run
- * @param {{ id?: string, about?: string, keys?: string }} [more]
+ * @param {{ id?: string, about?: string, also?: string, keys?: string }} [more]
  * @returns {Command}
  */
-const command = (kind, name, run, { id = name, about = "", keys } = {}) => ({ id: `${kind}/${id}`, kind, name, run, about, keys });
+const command = (kind, name, run, { id = name, about = "", also, keys } = {}) => ({ id: `${kind}/${id}`, kind, name, run, about, also, keys });
 
-/** Actions of the grid. @param {GridState} grid */
-function gridActions(grid) {
-  const canWrite = grid.environments.value.some(isWritable);
-  return [
-    ...(grid.staged.value.changes.size ? [command("action", words.edit.review, () => (grid.isReviewing.value = true), { keys: "Ctrl-S" })] : []),
-    ...(canWrite ? [command("action", words.edit.add, () => (grid.editing.value = "new"), { keys: "N" })] : []),
-    ...(comparable(grid).length > 1 ? [command("action", words.grid.compare, () => (grid.isComparing.value = true), { keys: "D" })] : []),
-    command("action", words.legend.title, () => (grid.isLegendOpen.value = true), { keys: "?" }),
-  ];
+/**
+ * Place whose sections have actions: the path of each section, by its name, and what the user may do there.
+ * @typedef {{ paths: Record<string, string>, rights: Rights, about?: string }} Target `about` is the name of a team
+ */
+
+/** Paths of the sections of a team. @param {string} team */
+const pathsOfTeam = (team) => Object.fromEntries(TEAM_SECTIONS.map((name) => [name, teamPath(team, name)]));
+
+/** Paths of the sections of a project. @param {string} project */
+function pathsOfProject(project) {
+  const path = pathOf({ slug: project });
+  return { secrets: path, ...Object.fromEntries(PROJECT_SECTIONS.map((name) => [name, `${path}/${name}`])) };
 }
+
+/** Returns what the user may do in a team, and in the grid or the project that is shown. @param {string | undefined} team @param {Found} found */
+function rightsIn(team, { projects, permissions = [] }) {
+  const grid = shownGrid.value;
+  const { role } = person.value.teams?.find((/** @type {any} */ { team_id }) => team_id === team) ?? {};
+  return {
+    isAdmin: ["owner", "admin"].includes(role),
+    projects: projects.filter(({ team_id }) => team_id === team).length,
+    readable: grid ? comparable(grid).length : permissions.filter(({ can_read }) => can_read).length,
+    writable: grid ? grid.environments.value.filter(isWritable).length : permissions.filter(({ can_write }) => can_write).length,
+    changes: grid?.staged.value.changes.size,
+    hasGrid: grid !== null,
+  };
+}
+
+/**
+ * Returns the places whose actions are listed: the account, and the current project and its team. On a screen
+ * without a team, all teams of the user.
+ * @param {Found} found @returns {Target[]}
+ */
+function targets(found) {
+  const { project, team } = route.value;
+  const fixed = { paths: { projects: projectsPath, account: accountPath }, rights: {} };
+  if (project === undefined && team === undefined) {
+    const { teams = [] } = person.value;
+    const ofTeam = (/** @type {any} */ { team_id, team }) => ({ paths: pathsOfTeam(team_id), rights: rightsIn(team_id, found), about: team?.name });
+    return [fixed, ...teams.map(ofTeam)];
+  }
+  const id = team ?? found.projects.find(({ slug }) => slug === project)?.team_id;
+  const ofTeam = id === undefined ? {} : pathsOfTeam(id);
+  return [{ paths: { ...ofTeam, ...(project !== undefined && pathsOfProject(project)) }, rights: rightsIn(id, found) }, fixed];
+}
+
+/** Main actions of all sections. @param {Found} found */
+const actions = (found) =>
+  targets(found).flatMap(({ paths, rights, about = "" }) =>
+    Object.entries(ACTIONS).flatMap(([name, { section, label, keys }]) => {
+      const path = paths[section];
+      if (path === undefined || !mayDo(name, rights)) return [];
+      const more = { id: `${path} ${name}`, about: `${titleOf(section)} ${about}`.trim(), also: words.palette.also[name], keys: keys && shownGrid.value ? keys : undefined };
+      return [{ section, command: command("action", label, () => perform(path, name), more) }];
+    }),
+  );
 
 /** Actions of all screens. */
 const sharedActions = () => [
@@ -40,18 +91,23 @@ const sharedActions = () => [
   command("action", words.account.signOut, leave),
 ];
 
+/** Name of a section, or of a screen without a project. @param {string} section */
+const titleOf = (section) => words.sections.names[section] ?? (section === "account" ? words.account.settings : words.palette.projects);
+
 /** Sections of the current project or team, the members of all teams, and the screens without a project. */
 function sections() {
   const { project, team } = route.value;
   const { teams = [] } = person.value;
-  const section = (/** @type {string} */ name, /** @type {string} */ path, about = "") =>
-    command("section", words.sections.names[name], () => go(path), { id: path, about, keys: about ? undefined : `G ${words.sections.letters[name].toUpperCase()}` });
-  const path = project === undefined ? "" : pathOf({ slug: project });
+  const section = (/** @type {string} */ name, /** @type {string} */ path, about = "") => {
+    const letter = words.sections.letters[name];
+    const more = { id: path, about, also: `${words.palette.open} ${words.palette.also[name] ?? ""}`, keys: letter && !about ? `G ${letter.toUpperCase()}` : undefined };
+    return command("section", titleOf(name), () => (letter ? go(path) : navigate(path)), more);
+  };
+  const paths = project === undefined ? (team === undefined ? {} : pathsOfTeam(team)) : pathsOfProject(project);
   return [
-    ...(path ? [section("secrets", path), ...PROJECT_SECTIONS.map((name) => section(name, `${path}/${name}`))] : []),
-    ...(team === undefined ? [] : TEAM_SECTIONS.map((name) => section(name, teamPath(team, name)))),
-    command("section", words.palette.projects, () => navigate(projectsPath)),
-    command("section", words.account.settings, () => navigate(accountPath), { about: words.account.menu }),
+    ...Object.entries(paths).map(([name, path]) => section(name, path)),
+    section("projects", projectsPath),
+    section("account", accountPath, words.account.menu),
     ...teams
       .filter((/** @type {any} */ { team_id }) => team_id !== team)
       .map((/** @type {any} */ one) => section("members", teamPath(one.team_id, "members"), one.team?.name ?? words.sections.ofTeam)),
@@ -69,14 +125,21 @@ function keys(grid) {
   );
 }
 
-/** Loads the projects of the user, and returns all commands. */
+/** Loads the projects of the user and the permissions in the current one, and returns all commands. */
 function useCommands() {
-  const [found, setFound] = useState(/** @type {{ projects: any[], error?: any }} */ ({ projects: [] }));
-  useEffect(() => void api.projects().then((projects) => setFound({ projects }), (error) => setFound({ projects: [], error })), []);
+  const [found, setFound] = useState(/** @type {Found} */ ({ projects: [] }));
   const grid = shownGrid.value;
+  useEffect(() => {
+    const { project } = route.value;
+    const permissions = project === undefined || grid ? undefined : requests.myPermissions(project).then((mine) => mine.permissions, () => undefined);
+    const projects = api.projects().then((projects) => ({ projects }), (error) => ({ projects: [], error }));
+    Promise.all([projects, permissions]).then(([listed, permissions]) => setFound({ ...listed, permissions }));
+  }, []);
   const commands = useMemo(() => {
     const projects = found.projects.map((project) => command("project", project.name, () => go(pathOf(project)), { id: project.id, about: project.slug }));
-    return [...(grid ? gridActions(grid) : []), ...sections(), ...projects, ...sharedActions(), ...(grid ? keys(grid) : [])];
+    const [here, elsewhere] = [true, false].map((isHere) =>
+      actions(found).filter(({ section }) => (section === route.value.screen) === isHere).map((action) => action.command));
+    return [...here, ...sections(), ...projects, ...elsewhere, ...sharedActions(), ...(grid ? keys(grid) : [])];
   }, [found, grid]);
   return { commands, error: found.error };
 }

@@ -1,0 +1,163 @@
+// Prints the counts and times of the table "Speed" in docs/dashboard.md, as medians of several runs. Not part of
+// tests/run, because times depend on the machine; `speed.test.mjs` limits the counts. The service is the debug build with
+// SQLite. Usage: node tests/dashboard/measure.mjs [NAME...], with names of `MEASURES`
+
+import { launch, open } from "./browser.mjs";
+import { caller, createLarge } from "./data.mjs";
+import { devLink, devToken, startDev } from "./server.mjs";
+
+const RUNS = 7;
+
+// Network of the second column: round-trip time in milliseconds, and bytes per second.
+const SLOW = { offline: false, latency: 100, downloadThroughput: 1_250_000, uploadThroughput: 1_250_000 };
+
+// Live changes, and their number between two measurements of the heap.
+const CHANGES = 3_000;
+const BETWEEN = 500;
+
+const server = await startDev("dashboard-measure", { SECRETS_RATE_LIMIT_PER_IP: "0", SECRETS_RATE_LIMIT_PER_PRINCIPAL: "0", SECRETS_RATE_LIMIT_PER_TEAM: "0" });
+const token = devToken(server);
+const call = caller(server.url, token);
+await call("POST", "/auth/sync");
+const { slug, keys } = await createLarge(call);
+const browser = await launch();
+const { page: first, context } = await open(browser, { url: server.url });
+await first.goto(devLink(server));
+await first.locator(".items").waitFor();
+await first.close();
+
+const middle = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
+const median = async (measure) => {
+  const found = [];
+  for (let run = 0; run < RUNS; run++) found.push(await measure());
+  return Array.isArray(found[0]) ? found[0].map((_, place) => middle(found.map((one) => one[place]))) : middle(found);
+};
+
+// Opens a page with a session of the DevTools protocol.
+async function opened() {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const observer = new MutationObserver(() => {
+      if (!document.querySelector("#grid [role=gridcell]")) return;
+      observer.disconnect();
+      window.shownAt = performance.now();
+    });
+    observer.observe(document, { subtree: true, childList: true });
+  });
+  return { page, devtools: await context.newCDPSession(page) };
+}
+
+async function show(page) {
+  await page.goto(`${server.url}/projects/${slug}`);
+  await page.waitForFunction(() => window.shownAt !== undefined);
+}
+
+// First contentful paint and time until the grid is shown, in milliseconds.
+async function visit({ network, isFirst }) {
+  const { page, devtools } = await opened();
+  await devtools.send("Network.enable");
+  if (isFirst) await devtools.send("Network.clearBrowserCache");
+  if (network) await devtools.send("Network.emulateNetworkConditions", network);
+  await show(page);
+  await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length);
+  const times = await page.evaluate(() => [performance.getEntriesByName("first-contentful-paint")[0].startTime, window.shownAt].map(Math.round));
+  await page.close();
+  return times;
+}
+
+// Duration of a request for a comparison without compression, in milliseconds.
+async function comparison() {
+  const begun = performance.now();
+  const response = await fetch(`${server.url}/api/v1/projects/${slug}/compare`, { headers: { authorization: `Bearer ${token}`, "accept-encoding": "identity" } });
+  await response.arrayBuffer();
+  return Math.round(performance.now() - begun);
+}
+
+// Scrolls from top to bottom by 120 pixels in each frame, with a processor that is slowed by a factor: frames per second,
+// number of tasks of 50 ms and more, longest task in milliseconds, and maximum number of elements in the grid.
+async function scrolling(factor) {
+  const { page, devtools } = await opened();
+  await show(page);
+  await devtools.send("Emulation.setCPUThrottlingRate", { rate: factor });
+  const found = await page.evaluate(async () => {
+    const tasks = [];
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    const grid = document.getElementById("grid");
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame();
+    const begun = performance.now();
+    let [frames, elements] = [0, 0];
+    for (let top = 0; top < grid.scrollHeight; top += 120, frames++) {
+      grid.scrollTop = top;
+      await frame();
+      elements = Math.max(elements, grid.querySelectorAll("*").length);
+    }
+    const seconds = (performance.now() - begun) / 1000;
+    return [Math.round(frames / seconds), tasks.length, Math.round(Math.max(0, ...tasks)), elements];
+  });
+  await page.close();
+  return found;
+}
+
+// Time from an event until the page has changed as a result: a key press that moves the focus, and a letter in the filter.
+async function reactions() {
+  const { page } = await opened();
+  await show(page);
+  const react = async (target, type, attribute, act) => {
+    await page.evaluate(([type, attribute]) => {
+      const grid = document.getElementById("grid");
+      window.took = undefined;
+      addEventListener(type, ({ timeStamp }) => {
+        const observer = new MutationObserver(() => {
+          window.took ??= performance.now() - timeStamp;
+          observer.disconnect();
+        });
+        observer.observe(grid, attribute ? { attributes: true, attributeFilter: [attribute] } : { childList: true, subtree: true });
+      }, { capture: true, once: true });
+    }, [type, attribute]);
+    await page.locator(target).focus();
+    await act();
+    await page.waitForFunction(() => window.took !== undefined);
+    return page.evaluate(() => Math.round(window.took * 10) / 10);
+  };
+  const key = await react("#grid", "keydown", "aria-activedescendant", () => page.keyboard.press("ArrowDown"));
+  const filter = await react("#filter", "input", null, () => page.keyboard.type("7"));
+  await page.close();
+  return [key, filter];
+}
+
+// Sizes of the heap in KiB, at first and after each `BETWEEN` live changes.
+async function heap() {
+  const { page, devtools } = await opened();
+  await show(page);
+  const sizes = [];
+  for (let change = 0; change <= CHANGES; change++) {
+    if (change % BETWEEN === 0) {
+      await page.waitForTimeout(5_000);
+      await devtools.send("HeapProfiler.collectGarbage");
+      sizes.push(Math.round((await devtools.send("Runtime.getHeapUsage")).usedSize / 1024));
+    }
+    await call("PUT", `/projects/${slug}/environments/development/secrets/${keys[change % keys.length]}`, { value: `kvc_${change}` });
+  }
+  await page.close();
+  return sizes;
+}
+
+const MEASURES = {
+  first: () => median(() => visit({ isFirst: true })),
+  slow: () => median(() => visit({ isFirst: true, network: SLOW })),
+  second: () => median(() => visit({ isFirst: false })),
+  comparison: () => median(comparison),
+  scrolling: () => median(() => scrolling(1)),
+  "slow-scrolling": () => median(() => scrolling(4)),
+  reactions: () => median(reactions),
+  heap,
+};
+
+const names = process.argv.slice(2);
+for (const [name, measure] of Object.entries(MEASURES)) {
+  if (!names.length || names.includes(name)) console.log(`${name}: ${await measure()}`);
+}
+
+await browser.close();
+await server.close();
