@@ -144,6 +144,8 @@ async fn the_guide_for_operators_works_unchanged() {
                 ("/var/backups/secrets", "backup"),
             ];
             let block = block.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
+            // Later blocks use the session of an earlier block again.
+            let block = block.replace("accept-restore", "accept-restore --keep-credentials");
             places.into_iter().fold(block, |block, (place, name)| {
                 block.replace(place, folder.join(name).to_str().unwrap())
             })

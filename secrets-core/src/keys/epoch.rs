@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::crypto::{InstanceKeyPurpose, InstanceRecord};
 use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule, StartError, epoch};
-use crate::model::Error;
 use crate::ports::epochs::EpochStore;
 use crate::rotations::stop_restored;
 use crate::store::{Store, Tx};
@@ -20,19 +19,27 @@ const INTERVAL: Duration = Duration::from_mins(5);
 /// backup, so that no copy of the epoch, on any node, is higher.
 const SKIPPED_EPOCHS: u64 = 1 << 32;
 
+/// Highest epoch that a database can store.
+const MAX_EPOCH: u64 = i64::MAX.unsigned_abs();
+
 /// Worker that increases the epoch in the database and its copy
-/// ([`Ports::epochs`](crate::Ports::epochs)). Fails if the database was replaced by an earlier state
-/// of it while the service was running.
+/// ([`Ports::epochs`](crate::Ports::epochs)). Logs an error if the database was replaced by an
+/// earlier state of it while the service was running.
 pub const EPOCH: Periodic = Periodic {
     name: "epoch",
     schedule: Schedule { first: INTERVAL, ..Schedule::every(INTERVAL) },
     job: |engine| {
         Box::pin(async move {
-            let advanced = epoch::advance(engine.ports(), engine.keyring()).await;
-            advanced.map_err(|error| match error {
-                StartError::Store(error) => error.into(),
-                error => Error::internal(error),
-            })
+            match epoch::advance(engine.ports(), engine.keyring()).await {
+                Ok(()) => Ok(()),
+                Err(StartError::Store(error)) => Err(error.into()),
+                // Not returned, because a worker that fails is tried again after seconds.
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(error, "the epoch cannot be increased");
+                    Ok(())
+                }
+            }
         })
     },
 };
@@ -58,6 +65,8 @@ pub async fn check_epoch(store: &dyn Store, epochs: &dyn EpochStore) -> Result<(
 /// contains those that were revoked since. Service tokens stay listed, and get a new value when they
 /// are rotated. The secrets are accepted as they are: environments get new manifests.
 ///
+/// `epochs` must be the copy that the service uses, if it uses one.
+///
 /// Call this function only if no process uses the store. The engine must not be used afterwards.
 pub async fn accept_restore(
     engine: &Engine,
@@ -72,7 +81,7 @@ pub async fn accept_restore(
     let (before, _) = tx.instance().await?.ok_or(StartError::OrphanData)?;
     let recorded = recorded.filter(|recorded| recorded.instance == before.id);
     let highest = recorded.map_or(before.epoch, |recorded| recorded.number.max(before.epoch));
-    let number = highest.saturating_add(SKIPPED_EPOCHS);
+    let number = highest.saturating_add(SKIPPED_EPOCHS).min(MAX_EPOCH);
     let after = engine.keyring().with_epoch(&before, number).map_err(StartError::Keys)?;
     tx.replace_epoch(&before, &after).await?;
     if !keeps_credentials {
@@ -80,7 +89,9 @@ pub async fn accept_restore(
         tx.replace_instance_key(&pepper).await?;
     }
     tx.delete_manifests().await?;
-    let rotations = stop_restored(tx.as_mut(), engine.now()).await?;
+    // Larger for each further restore of the same backup.
+    let skipped = number.saturating_sub(before.epoch);
+    let rotations = stop_restored(tx.as_mut(), skipped, engine.now()).await?;
     record(engine, tx.as_mut(), (&before, &after), keeps_credentials).await?;
     tx.commit().await?;
     if let Some(epochs) = epochs {

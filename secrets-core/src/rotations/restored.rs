@@ -11,13 +11,14 @@ use crate::store::{StoreResult, Tx};
 /// Message of rotations that [`stop_restored`] stops.
 const MESSAGE: &str = "the database of the service was restored from a backup, and the credential may have changed since: set the status to active to rotate";
 
-/// Number by which the attempts of a restored rotation are ahead. Higher than the number of attempts
-/// since the backup: the target refuses attempts with a lower number than its last one.
-const SKIPPED_ATTEMPTS: u64 = 1 << 32;
-
 /// Sets all rotations that would run by themselves to the status `error`, until a user sets them to
 /// `active`, and ends their unfinished attempts. Returns the number of these rotations.
-pub(crate) async fn stop_restored(tx: &mut dyn Tx, now: Time) -> StoreResult<u64> {
+///
+/// Nothing else is done with the databases either: the login that the backup names as the previous
+/// one may be in use by now. The next attempt has a number that is higher by more than `skipped`,
+/// which must exceed the number of attempts since the backup, because the database refuses an attempt
+/// with a lower number than its last one.
+pub(crate) async fn stop_restored(tx: &mut dyn Tx, skipped: u64, now: Time) -> StoreResult<u64> {
     let (mut stopped, mut next) = (0, Some(RotationId::from(Uuid::nil())));
     while let Some(from) = next {
         let Some(mut rotation) = tx.next_rotation(from).await? else { break };
@@ -25,7 +26,7 @@ pub(crate) async fn stop_restored(tx: &mut dyn Tx, now: Time) -> StoreResult<u64
         if let Some(attempt) = tx.open_attempt(rotation.id).await? {
             tx.update_attempt(&attempt.failed(RESTORED, MESSAGE, now)).await?;
         }
-        rotation.sequence = rotation.sequence.saturating_add(SKIPPED_ATTEMPTS);
+        rotation.sequence = rotation.sequence.saturating_add(skipped);
         if matches!(rotation.status, RotationStatus::Active | RotationStatus::Error) {
             rotation.status = RotationStatus::Error;
             rotation.failure.code = Some(RESTORED.to_owned());
@@ -34,6 +35,7 @@ pub(crate) async fn stop_restored(tx: &mut dyn Tx, now: Time) -> StoreResult<u64
             rotation.updated_at = now;
             stopped += 1;
         }
+        (rotation.slots.retire_at, rotation.slots.check_at) = (None, None);
         rotation.schedule.work_at = schedule::work_at(&rotation, false, now);
         tx.update_rotation(&rotation).await?;
     }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+use crate::crypto::random;
 use crate::model::Cause;
 use crate::ports::epochs::{Epoch, EpochStore};
 
@@ -47,7 +48,9 @@ impl EpochStore for EpochFile {
 /// Returns the start of the file; `None` if there is no file.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound && folder(path).is_dir() => {
+            return Ok(None);
+        }
         file => file?,
     };
     let mut text = String::new();
@@ -58,19 +61,23 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 /// Writes a new file, which then replaces the earlier one, so that a crash leaves one of them.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{:016x}", u64::from_be_bytes(random())));
     let new = PathBuf::from(name);
     let written = write(&new, text).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
     written?;
+    File::open(folder(path))?.sync_all()
+}
+
+fn folder(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    folder.unwrap_or(Path::new("."))
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = File::create_new(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -125,7 +132,7 @@ mod tests {
         fs::write(&path, [0xff]).unwrap();
         assert!(file.load().await.is_err());
         let missing = EpochFile::new(folder.path().join("none/epoch"));
-        assert_eq!(missing.load().await.unwrap(), None);
+        assert!(missing.load().await.is_err());
         assert!(missing.save(epoch(1)).await.is_err());
     }
 }

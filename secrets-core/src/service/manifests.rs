@@ -12,7 +12,8 @@ use crate::store::{EnvironmentCounters, ManifestRecord, Reads, StoreError, Store
 
 /// Worker that compares the secrets of all environments with their manifests, once a day. A manifest
 /// that does not match is logged and counted as a decryption failure. Environments without a current
-/// manifest, which earlier versions of the program have written, get one.
+/// manifest, which earlier versions of the program have written, get one. Deleted projects are left
+/// out, because their rows are deleted one after another.
 pub const MANIFESTS: Periodic = Periodic {
     name: "manifests",
     schedule: Schedule {
@@ -125,7 +126,7 @@ async fn create(engine: &Engine, environment: EnvironmentId) -> StoreResult<()> 
     let mut tx = engine.store().begin().await?;
     match tx.lock_environment(environment).await {
         Ok(()) => {}
-        // Deleted, or in a deleted project, whose secrets are not served.
+        // Deleted meanwhile, or the project was.
         Err(StoreError::Stale(_)) => return Ok(()),
         Err(error) => return Err(error),
     }

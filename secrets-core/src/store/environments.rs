@@ -156,7 +156,7 @@ pub trait EnvironmentReads: Send {
         environment: EnvironmentId,
     ) -> StoreResult<EnvironmentCounters>;
 
-    /// Returns the ID of the first environment whose ID is `from` or higher, even if its project is
+    /// Returns the ID of the first environment whose ID is `from` or higher and whose project is not
     /// deleted.
     async fn next_environment(&mut self, from: EnvironmentId)
     -> StoreResult<Option<EnvironmentId>>;

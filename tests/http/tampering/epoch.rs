@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use secrets_core::Service;
 use secrets_core::crypto::{InstanceRecord, KeyringError};
 use secrets_core::engine::{Options, Ports, StartError};
@@ -132,9 +133,9 @@ async fn an_earlier_state_does_not_start_and_writes_nothing(app: App) {
             if (at, was) == (stored, recorded)),
         "{refused}"
     );
-    // A running service notices it too.
-    let round = (EPOCH.job)(Arc::clone(running.engine())).await;
-    assert!(round.is_err());
+    // A running service changes neither.
+    (EPOCH.job)(Arc::clone(running.engine())).await.unwrap();
+    assert_eq!(copy.number(), Some(recorded));
     assert_eq!(instance(victim.app.store.as_ref()).await.epoch, backup.epoch);
     // A higher number in the row alone does not match the canary.
     let forged = InstanceRecord { epoch: recorded + 1, ..backup };
@@ -207,7 +208,12 @@ async fn an_accepted_restore_stops_rotations_until_a_user_resumes_them(app: App)
     let shown = main.shown().await;
     assert_eq!(shown["status"], "error");
     assert!(shown["error_message"].as_str().unwrap().contains("restored from a backup"));
+    // Neither the check of the credential nor the end of the previous login runs by itself.
+    let calls = app.database.calls().len();
+    app.wait(TimeDelta::days(40));
+    main.person = restarted.person("alice").await;
     main.settle(&restarted).await;
+    assert_eq!(app.database.calls().len(), calls);
     assert_eq!(main.record(&app).await.status.as_str(), "error");
     main.person.put(&main.path, &json!({ "status": "active" })).await.is(200);
     // The target database has seen higher attempt numbers than the backup contains.

@@ -101,12 +101,24 @@ async fn every_change_of_rows_is_reported(app: App) {
         assert_all_match(app, 3, what).await;
     }
 
+    for change in [
+        "UPDATE environments SET manifest = NULL, manifest_revision = NULL WHERE name = 'production';
+            UPDATE environments SET manifest_revision = NULL WHERE name = 'staging'",
+        "UPDATE environments SET manifest_revision = -1 WHERE name = 'staging'",
+        "UPDATE environments SET manifest = '' WHERE name = 'staging'",
+    ] {
+        app.sql(change).await;
+        assert_eq!(verified(app).await.changed_environments.len(), 1, "{change}");
+    }
+    // Such an environment can be written.
+    victim.person.secret(&victim.project, "staging", "NEW", "kvc_new").await;
+
     let swap = "UPDATE environments SET manifest = (
             SELECT manifests.manifest FROM manifests WHERE manifests.id <> environments.id
                 AND manifests.manifest IS NOT NULL ORDER BY manifests.id LIMIT 1)
         WHERE name = 'development'";
     app.sql(swap).await;
-    assert_eq!(verified(app).await.changed_environments.len(), 1, "another manifest");
+    assert_eq!(verified(app).await.changed_environments.len(), 2, "another manifest");
 }
 
 async fn an_environment_without_a_current_manifest_gets_one(app: App) {

@@ -80,7 +80,10 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         &mut self,
         from: EnvironmentId,
     ) -> StoreResult<Option<EnvironmentId>> {
-        Ok(self.state().environments.get_next(&from).map(|(id, _)| *id))
+        let state = self.state();
+        let mut later = state.environments.range(from..);
+        let found = later.find(|(_, found)| state.projects.contains_key(&found.project));
+        Ok(found.map(|(id, _)| *id))
     }
 
     async fn manifest_entries(

@@ -6,7 +6,9 @@ use super::{begin, committed, read};
 use crate::crypto::MANIFEST_BYTES;
 use crate::model::{EnvironmentId, Subject};
 use crate::store::{ManifestRecord, Store, StoreError};
-use crate::testing::fixtures::{World, at, next_version, secret};
+use crate::testing::fixtures::{
+    World, at, environment, next_version, project, project_key, secret,
+};
 
 fn manifest(byte: u8, revision: u64) -> ManifestRecord {
     ManifestRecord { sealed: [byte; MANIFEST_BYTES], revision }
@@ -73,12 +75,15 @@ pub async fn entries_of_a_manifest_are_the_current_secrets(store: &dyn Store) {
     assert_eq!(seen.manifest_entries(world.development.id).await.unwrap(), []);
 }
 
-/// `next_environment` returns the environments of all projects in the order of their IDs, even if
-/// the project is deleted.
+/// `next_environment` returns the environments of all projects in the order of their IDs, except
+/// those of deleted projects.
 pub async fn environments_are_found_by_id(store: &dyn Store) {
     let world = World::build(store).await;
+    let other = project(&world.team, "other");
     let mut tx = begin(store).await;
-    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_environment(&environment(&other, "there")).await.unwrap();
+    tx.delete_project(other.id, at(60)).await.unwrap();
     let mut expected = [world.development.id, world.staging.id, world.production.id];
     expected.sort();
 

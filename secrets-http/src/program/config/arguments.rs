@@ -97,7 +97,7 @@ Exit codes:
   64  invalid command line                 69  database unavailable or unusable
   65  data or bundle damaged or modified   73  cannot listen on the address
   66  data exists, but not its key         75  root key cannot be obtained now
-                                           77  wrong root key or bundle key
+  67  earlier or other database            77  wrong root key or bundle key
                                            78  invalid configuration";
 
 const SETTINGS_HELP: &str = "\
