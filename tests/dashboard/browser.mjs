@@ -99,6 +99,17 @@ export async function openGrid(page, url, project, query = "") {
   await page.locator("#grid").waitFor();
 }
 
+// Records the time at which a page shows the grid, as `window.shownAt` of the page.
+export const recordGrid = (page) =>
+  page.addInitScript(() => {
+    const observer = new MutationObserver(() => {
+      if (!document.querySelector("#grid [role=gridcell]")) return;
+      observer.disconnect();
+      window.shownAt = performance.now();
+    });
+    observer.observe(document, { subtree: true, childList: true });
+  });
+
 // Returns the cell of a key and an environment, by the beginning of its name.
 export const cell = (page, key, environment) =>
   page.locator(`#grid [role="gridcell"]`).and(page.getByRole("gridcell", { name: new RegExp(`^${key}, ${environment}, `) }));

@@ -2,7 +2,7 @@
 // tests/run, because times depend on the machine; `speed.test.mjs` limits the counts. The service is the debug build with
 // SQLite. Usage: node tests/dashboard/measure.mjs [NAME...], with names of `MEASURES`
 
-import { launch, open } from "./browser.mjs";
+import { launch, open, recordGrid } from "./browser.mjs";
 import { caller, createLarge } from "./data.mjs";
 import { devLink, devToken, startDev } from "./server.mjs";
 
@@ -36,14 +36,7 @@ const median = async (measure) => {
 // Opens a page with a session of the DevTools protocol.
 async function opened() {
   const page = await context.newPage();
-  await page.addInitScript(() => {
-    const observer = new MutationObserver(() => {
-      if (!document.querySelector("#grid [role=gridcell]")) return;
-      observer.disconnect();
-      window.shownAt = performance.now();
-    });
-    observer.observe(document, { subtree: true, childList: true });
-  });
+  await recordGrid(page);
   return { page, devtools: await context.newCDPSession(page) };
 }
 

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { launch, open } from "./browser.mjs";
+import { launch, open, recordGrid } from "./browser.mjs";
 import { caller, createLarge } from "./data.mjs";
 import { devLink, devToken, startDev } from "./server.mjs";
 
@@ -31,14 +31,7 @@ after(async () => {
 // Opens the project in a new page. Returns the files that were loaded until the grid was shown.
 async function visit(context) {
   const page = await context.newPage();
-  await page.addInitScript(() => {
-    const observer = new MutationObserver(() => {
-      if (!document.querySelector("#grid [role=gridcell]")) return;
-      observer.disconnect();
-      window.shownAt = performance.now();
-    });
-    observer.observe(document, { subtree: true, childList: true });
-  });
+  await recordGrid(page);
   await page.goto(`${server.url}/projects/${large}`);
   await page.waitForFunction(() => window.shownAt !== undefined);
   const loaded = await page.evaluate(() => {

@@ -42,27 +42,20 @@ impl Manifests {
         }
     }
 
-    /// Adds a secret to the manifest of its environment.
-    pub(crate) fn add(
+    /// Removes the entry of a secret from the manifest of its environment, and adds another.
+    pub(crate) fn change(
         &mut self,
         keyring: &Keyring,
         environment: EnvironmentId,
-        entry: &ManifestEntry,
+        (removed, added): (Option<&ManifestEntry>, Option<&ManifestEntry>),
     ) {
-        if let Some(manifest) = self.0.get_mut(&environment) {
-            ManifestKey::of(keyring, environment).add(&mut manifest.sum, entry);
+        let Some(manifest) = self.0.get_mut(&environment) else { return };
+        let key = ManifestKey::of(keyring, environment);
+        if let Some(removed) = removed {
+            key.subtract(&mut manifest.sum, removed);
         }
-    }
-
-    /// Removes a secret from the manifest of its environment.
-    pub(crate) fn remove(
-        &mut self,
-        keyring: &Keyring,
-        environment: EnvironmentId,
-        entry: &ManifestEntry,
-    ) {
-        if let Some(manifest) = self.0.get_mut(&environment) {
-            ManifestKey::of(keyring, environment).subtract(&mut manifest.sum, entry);
+        if let Some(added) = added {
+            key.add(&mut manifest.sum, added);
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::crypto::{InstanceKeyPurpose, InstanceRecord};
 use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule, StartError, epoch};
-use crate::ports::epochs::EpochStore;
+use crate::ports::epochs::{Epoch, EpochStore};
 use crate::rotations::stop_restored;
 use crate::store::{Store, Tx};
 
@@ -73,12 +73,12 @@ pub async fn accept_restore(
     epochs: Option<&dyn EpochStore>,
     keeps_credentials: bool,
 ) -> Result<AcceptedRestore, StartError> {
-    let recorded = match epochs {
-        Some(epochs) => epoch::load(epochs).await?,
-        None => None,
-    };
     let mut tx = engine.store().begin().await?;
     let (before, _) = tx.instance().await?.ok_or(StartError::OrphanData)?;
+    let recorded = match epochs {
+        Some(epochs) => rewritten(epochs, &before).await?,
+        None => None,
+    };
     let recorded = recorded.filter(|recorded| recorded.instance == before.id);
     let highest = recorded.map_or(before.epoch, |recorded| recorded.number.max(before.epoch));
     let number = highest.saturating_add(SKIPPED_EPOCHS).min(MAX_EPOCH);
@@ -98,6 +98,18 @@ pub async fn accept_restore(
         epoch::save(epochs, &after).await?;
     }
     Ok(AcceptedRestore { epoch: number, rotations })
+}
+
+/// Returns the copy of the epoch after writing it again, or writing a first one, so that a copy that
+/// cannot be written is noticed before anything is changed.
+async fn rewritten(
+    epochs: &dyn EpochStore,
+    stored: &InstanceRecord,
+) -> Result<Option<Epoch>, StartError> {
+    let recorded = epoch::load(epochs).await?;
+    let known = recorded.unwrap_or(Epoch { instance: stored.id, number: stored.epoch });
+    epochs.save(known).await.map_err(StartError::Epochs)?;
+    Ok(recorded)
 }
 
 /// Records the accepted restore in the audit log.

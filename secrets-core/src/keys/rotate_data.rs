@@ -203,9 +203,9 @@ impl Keys {
                 // key.
                 Ok(sealed) => {
                     if tx.replace_sealed(column, row, &sealed).await? {
-                        let keyring = engine.keyring();
-                        manifests.remove(keyring, row.environment, &entry(row, &row.sealed));
-                        manifests.add(keyring, row.environment, &entry(row, &sealed));
+                        let changes = (&entry(row, &row.sealed), &entry(row, &sealed));
+                        let changes = (Some(changes.0), Some(changes.1));
+                        manifests.change(engine.keyring(), row.environment, changes);
                     }
                 }
                 Err(error) => drop(seen.error.get_or_insert(error)),

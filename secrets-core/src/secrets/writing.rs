@@ -193,8 +193,8 @@ impl SecretBatch {
         cx.tx().replace_secrets(&self.next).await?;
         let (keyring, environment) = (cx.engine.keyring(), scope.environment.id);
         for (secret, previous) in self.next.iter().zip(&self.previous) {
-            cx.manifests.remove(keyring, environment, previous);
-            cx.manifests.add(keyring, environment, &secret.manifest_entry());
+            let changes = (Some(previous), Some(&secret.manifest_entry()));
+            cx.manifests.change(keyring, environment, changes);
         }
         let limits = self.next.iter().filter_map(|secret| {
             let oldest = secret.version.checked_sub(scope.plan.versions)?;
@@ -215,7 +215,8 @@ pub(super) async fn insert(cx: &mut Context<'_, Write>, secrets: &[SecretRecord]
     }
     cx.tx().insert_secrets(secrets).await?;
     for secret in secrets {
-        cx.manifests.add(cx.engine.keyring(), secret.environment, &secret.manifest_entry());
+        let added = (None, Some(&secret.manifest_entry()));
+        cx.manifests.change(cx.engine.keyring(), secret.environment, added);
     }
     Ok(())
 }
@@ -223,7 +224,8 @@ pub(super) async fn insert(cx: &mut Context<'_, Write>, secrets: &[SecretRecord]
 /// Deletes a secret with all its versions. The environment must be locked.
 pub(crate) async fn delete(cx: &mut Context<'_, Write>, secret: &SecretRecord) -> Result<()> {
     cx.tx().delete_secret(secret.id).await?;
-    cx.manifests.remove(cx.engine.keyring(), secret.environment, &secret.manifest_entry());
+    let removed = (Some(&secret.manifest_entry()), None);
+    cx.manifests.change(cx.engine.keyring(), secret.environment, removed);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ macro_rules! store_conformance {
     ($open:ident) => { $crate::store_conformance! { @list tests $open } };
     (@names) => { $crate::store_conformance! { @list names names } };
 
-    (@list $then:ident $with:ident) => { $crate::rotation_conformance! { $then $with
+    (@list $then:ident $with:ident) => { $crate::instance_conformance! { $then $with
         transactions() {
             a_store_answers_its_health_check
             a_transaction_reads_its_own_writes

@@ -30,6 +30,7 @@ pub mod device_logins;
 pub mod environments;
 pub mod inheritance_chains;
 pub mod instance;
+mod instance_list;
 pub mod invitations;
 pub mod keys;
 mod list;

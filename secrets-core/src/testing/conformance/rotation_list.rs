@@ -1,31 +1,11 @@
-//! List of the conformance rules for the instance, manifests, deliveries, rotations and webhooks.
+//! List of the conformance rules for deliveries, rotations and webhooks.
 
-/// Appends the rules for the instance, manifests, deliveries, rotations and webhooks to the list of
-/// conformance rules.
+/// Appends the rules for deliveries, rotations and webhooks to the list of conformance rules.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! rotation_conformance {
     ($then:ident $with:ident $($listed:tt)*) => { $crate::store_conformance! { @$then $with
         $($listed)*
-        manifests() {
-            an_environment_has_the_last_manifest
-            entries_of_a_manifest_are_the_current_secrets
-            environments_are_found_by_id
-        }
-        instance() {
-            an_empty_store_has_no_data
-            an_instance_is_stored_with_its_keys
-            only_one_instance_can_be_created
-            a_root_key_is_replaced_once
-            an_epoch_is_replaced_once
-            an_instance_key_is_replaced
-            an_instance_alone_is_no_data
-            one_person_is_data
-            a_deleted_project_leaves_data
-            the_range_goes_from_the_oldest_secret_to_the_newest
-            a_sample_is_the_first_secret_from_an_id_on
-            a_sample_includes_the_key_of_its_project
-        }
         claims(spawn) {
             one_of_many_claims_a_delivery
         }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use secrets_core::engine::{Options, Ports};
 use secrets_core::keys;
 use secrets_core::model::Clock;
 
-use super::{open, root_key, say};
+use super::{open, say};
 use crate::program::config::{AcceptRestore, Failure};
 
 /// Accepts the state of the database, stops its rotations and, unless they are kept, invalidates its
@@ -17,11 +16,9 @@ pub(super) async fn run(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
-    let root_keys = root_key::open(settings.root_keys).await?;
-    let store = open::existing_store(&settings.database).await?;
+    let (service, store) =
+        open::existing_service(&settings.database, settings.root_keys, clock).await?;
     let epochs = open::epochs(&settings.database);
-    let ports = Ports { clock, ..open::ports(Arc::clone(&store), root_keys) };
-    let service = open::service(ports, Options::default()).await?;
     let keeps_credentials = settings.keeps_credentials;
     let accepted =
         keys::accept_restore(service.engine(), epochs.as_deref(), keeps_credentials).await;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use secrets_core::engine::{Options, Ports};
 use secrets_core::keys::{self, RootRotation};
 use secrets_core::model::Clock;
 
-use super::{open, root_key, say};
+use super::{open, say};
 use crate::program::config::{DatabaseAndKeys, Failure, Migrate};
 
 /// Replaces the root key of the configured database: afterwards, the database uses the root key
@@ -17,10 +16,8 @@ pub(super) async fn rotate_root(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
-    let root_keys = root_key::open(settings.root_keys).await?;
-    let store = open::existing_store(&settings.database).await?;
-    let ports = Ports { clock, ..open::ports(Arc::clone(&store), root_keys) };
-    let service = open::service(ports, Options::default()).await?;
+    let (service, store) =
+        open::existing_service(&settings.database, settings.root_keys, clock).await?;
     let rotated =
         keys::rotate_root(service.engine()).await.map_err(|error| open::refused(&error))?;
     store.close().await.map_err(|error| open::unusable(&error))?;

@@ -26,14 +26,15 @@ use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::root_key::OpenedRootKeys;
+use super::root_key::{self, OpenedRootKeys};
 use crate::adapters::fetch::Client;
 use crate::adapters::identity::{CodeFlow, OidcClient, OidcVerifier};
 use crate::adapters::mail::SmtpMailer;
 use crate::adapters::redis::RedisCounters;
 use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
-    DatabaseSettings, Exit, Failure, Hidden, MailSettings, TlsFiles, TokenIssuer, describe_unknown,
+    DatabaseSettings, Exit, Failure, Hidden, MailSettings, RootKeySettings, TlsFiles, TokenIssuer,
+    describe_unknown,
 };
 use crate::program::{debug, logs, traces};
 use crate::serve::browser_sign_in::BrowserSignIn;
@@ -284,6 +285,19 @@ pub(super) fn refused(error: &StartError) -> Failure {
         StartError::Store(error) => return unusable(error),
     };
     Failure::new(exit, error.to_string())
+}
+
+/// Opens the service for a command that changes an existing database, which no other process uses.
+/// Returns the service and its store, which the command closes.
+pub(super) async fn existing_service(
+    database: &DatabaseSettings,
+    root_keys: RootKeySettings,
+    clock: Arc<dyn Clock>,
+) -> Result<(Arc<Service>, Arc<dyn Store>), Failure> {
+    let root_keys = root_key::open(root_keys).await?;
+    let store = existing_store(database).await?;
+    let ports = Ports { clock, ..ports(Arc::clone(&store), root_keys) };
+    Ok((service(ports, Options::default()).await?, store))
 }
 
 /// Opens the service with a store that only this process uses. Takes over deliveries and rotations
