@@ -6,7 +6,7 @@ use uuid::{Builder, Uuid};
 
 use super::KeyRef;
 use super::reading::direct_secret;
-use super::sealing::open_value;
+use super::sealing::{SECRET_NOT_FOUND, open_value};
 use crate::access::EnvironmentScope;
 use crate::crypto::Plaintext;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
@@ -79,9 +79,10 @@ impl Operation for ReadHistory {
         if !(1..=LIMIT).contains(&limit) {
             return Err(Error::invalid("limit", "must be 1 to 100"));
         }
-        let before = self.before.unwrap_or(secret.version);
+        let before = self.before.unwrap_or(u32::MAX);
         let with_values = self.values.unwrap_or(scope.may_write);
-        let versions = cx.reads().secret_versions(secret.id, before, limit).await?;
+        let versions = cx.reads().secret_history(secret.id, before, limit).await?;
+        let versions = versions.ok_or(SECRET_NOT_FOUND)?;
         cx.audit.skips_audit = !with_values;
         cx.set_resource("secret", secret.id.uuid(), secret.key.as_str());
         cx.add_detail("versions", versions.iter().map(|old| old.version).collect::<Vec<_>>());

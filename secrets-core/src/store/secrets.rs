@@ -156,6 +156,15 @@ pub trait SecretReads: Send {
         before: u32,
         limit: u32,
     ) -> StoreResult<Vec<SecretVersion>>;
+
+    /// Lists previous versions like [`secret_versions`](Self::secret_versions), as of one moment at
+    /// which the secret exists; `None` if it does not exist. `limit` must be at least 1.
+    async fn secret_history(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Option<Vec<SecretVersion>>>;
 }
 
 /// Maximum number of previous versions that one call deletes. An import writes at most 100 secrets

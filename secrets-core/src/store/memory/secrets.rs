@@ -36,6 +36,18 @@ impl<S: Snapshot> SecretReads for Session<S> {
         let versions = self.state().secret_versions.get(&secret).cloned().unwrap_or_default();
         Ok(versions.range(..before).rev().take(limit as usize).map(|(_, old)| owned(old)).collect())
     }
+
+    async fn secret_history(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Option<Vec<SecretVersion>>> {
+        if self.state().secret(secret).is_none() {
+            return Ok(None);
+        }
+        self.secret_versions(secret, before, limit).await.map(Some)
+    }
 }
 
 #[async_trait]

@@ -116,7 +116,27 @@ pub async fn versions_come_in_pages(store: &dyn Store) {
         let found = seen.secret_versions(newest.id, before, limit).await.unwrap();
         let numbers: Vec<_> = found.iter().map(|version| version.version).collect();
         assert_eq!(numbers, expected, "{limit} before {before}");
+        if limit > 0 {
+            let history = seen.secret_history(newest.id, before, limit).await.unwrap();
+            assert_eq!(history, Some(found));
+        }
     }
+}
+
+/// The history of a secret without previous versions is empty; a secret that does not exist has
+/// none.
+pub async fn only_an_existing_secret_has_a_history(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (kept, gone) = (secret(&world.production, "KEPT"), secret(&world.production, "GONE"));
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[kept.clone(), gone.clone()]).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&gone))).await.unwrap();
+    tx.delete_secret(gone.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.secret_history(kept.id, u32::MAX, 10).await.unwrap(), Some(Vec::new()));
+    assert_eq!(seen.secret_history(gone.id, u32::MAX, 10).await.unwrap(), None);
 }
 
 /// The previous versions of a secret do not include versions of another secret.

@@ -68,6 +68,33 @@ impl<C: Connected> SecretReads for Session<C> {
         .bind(i64::from(limit));
         self.all("secret_versions", statement, version).await
     }
+
+    async fn secret_history(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Option<Vec<SecretVersion>>> {
+        // One statement, so that a concurrent write is seen as a whole or not at all. A secret
+        // without previous versions is one row without a version.
+        let statement = sqlx::query(
+            "SELECT v.secret_id AS id, v.version, v.sealed, v.hidden, v.change, v.changed_by,
+                 v.changed_at, v.replaced_at
+             FROM secrets s LEFT JOIN secret_versions v ON v.secret_id = s.id AND v.version < $2
+             WHERE s.id = $1
+             ORDER BY v.version DESC
+             LIMIT $3",
+        )
+        .bind(secret.uuid())
+        .bind(i64::from(before))
+        .bind(i64::from(limit));
+        let version = |row: &Row<'_>| {
+            let is_present = row.get::<Option<i64>>("version")?.is_some();
+            is_present.then(|| version(row)).transpose()
+        };
+        let rows = self.all("secret_versions", statement, version).await?;
+        Ok((!rows.is_empty()).then(|| rows.into_iter().flatten().collect()))
+    }
 }
 
 #[async_trait]
