@@ -6,6 +6,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::slice::from_ref;
 
 use futures_util::lock::Mutex;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::{Engine, Failures, WorkItem, yield_now};
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::model::{AuditBatchId, EnvironmentId, ProjectId, TeamId};
+use crate::model::{AuditBatchId, EnvironmentId, ProjectId, Subject, TeamId};
 use crate::store::{
     AuditBatch, AuditHead, AuditRecord, AuditSeal, ChainExtension, StoreError, StoreResult, Tx,
 };
@@ -47,35 +48,48 @@ pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let moving = engine.shared::<Moving>();
     // Callers that wait here hold no connection.
     let _moving = moving.0.lock().await;
-    let mut reads = engine.store().read().await?;
     let failures = engine.shared::<Failures>();
     let (mut count, mut behind) = (0, AuditBatchId::NIL);
     while behind < last {
-        let mut batches = reads.audit_batches(behind, MAX_BATCHES).await?;
-        let Some(end) = batches.last() else { break };
+        let start = behind;
+        let mut rest = engine.store().read().await?.audit_batches(start, MAX_BATCHES).await?;
+        let Some(end) = rest.last() else { break };
         behind = end.id;
         let is_due =
             |batch: &AuditBatch| !failures.must_wait(WorkItem::AuditBatch(batch.id), engine.now());
-        batches.retain(is_due);
-        let mut rest = &batches[..];
+        rest.retain(is_due);
         while !rest.is_empty() {
-            let (batches, others) = rest.split_at(number_to_move(rest));
-            rest = others;
-            let mut moved = move_batches(engine, batches, true).await;
-            if let Err(StoreError::Stale(_)) = moved {
-                // Another node extended a chain concurrently.
-                moved = move_batches(engine, batches, true).await;
-            }
-            count += match moved {
-                Err(error @ StoreError::Unavailable(_)) => return Err(error),
-                // A chain was modified, or an entry was written twice or cannot be read.
-                Err(_) => move_one_by_one(engine, batches).await?,
-                Ok(moved) => moved,
-            };
+            let others = rest.split_off(number_to_move(&rest));
+            count += move_or_report(engine, start, mem::replace(&mut rest, others)).await?;
             yield_now().await;
         }
     }
     Ok(count)
+}
+
+/// Moves the entries of batches, like [`move_batches`]. If that fails, moves each batch alone.
+/// Batches that cannot be moved are kept and reported. `start` is the ID of the batch before them.
+async fn move_or_report(
+    engine: &Engine,
+    start: AuditBatchId,
+    batches: Vec<AuditBatch>,
+) -> StoreResult<u64> {
+    let ids: Vec<_> = batches.iter().map(|batch| batch.id).collect();
+    let remaining = || async {
+        let mut stored = engine.store().read().await?.audit_batches(start, MAX_BATCHES).await?;
+        stored.retain(|batch| ids.contains(&batch.id));
+        StoreResult::Ok(stored)
+    };
+    let mut moved = move_batches(engine, batches).await;
+    if let Err(StoreError::Stale(_)) = moved {
+        // Another transaction moved one of the batches or extended a chain concurrently.
+        moved = move_batches(engine, remaining().await?).await;
+    }
+    match moved {
+        Err(StoreError::Unavailable(_)) | Ok(_) => moved,
+        // A chain was modified, or an entry was written twice or cannot be read.
+        Err(_) => move_one_by_one(engine, &remaining().await?).await,
+    }
 }
 
 /// Returns how many of the batches, from the first, are moved in one transaction: at least one.
@@ -88,43 +102,72 @@ fn number_to_move(batches: &[AuditBatch]) -> usize {
     batches.iter().take_while(fits).count().max(1)
 }
 
-/// Moves the entries of batches to the audit log, in one new transaction. If `sealed`, also appends
-/// the entries to the audit chains of their teams. Returns the number of entries.
-async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
-    if batches.is_empty() {
-        return Ok(0);
-    }
-    let mut tx = engine.store().begin().await?;
-    let entries = take(&mut *tx, batches).await?;
-    let count = entries.len() as u64;
-    if sealed {
-        let mut teams: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for entry in entries {
+/// Moves the entries of batches to the audit log, in one new transaction, and appends them to the
+/// audit chains of their teams. Returns the number of entries. Fails with `Stale`, and moves
+/// nothing, if another transaction has moved one of the batches or extended one of the chains.
+async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<u64> {
+    let ids: Vec<_> = batches.iter().map(|batch| batch.id).collect();
+    let (mut teams, mut count) = (BTreeMap::<_, Vec<_>>::new(), 0);
+    for batch in batches {
+        for entry in batch.entries.ok_or_else(unreadable)? {
             teams.entry(entry.team).or_default().push(entry);
+            count += 1;
         }
-        let named: Vec<_> = teams.keys().copied().collect();
-        let heads = heads(&mut *tx, engine.keyring(), &named).await?;
-        let with_team: Vec<_> = named.iter().copied().flatten().collect();
-        let unsealed = tx.unsealed_teams_among(&with_team).await?;
-        let (mut chains, mut appended, mut room) = (Vec::new(), Vec::new(), MAX_SEALED);
-        for (head, (team, new)) in heads.into_iter().zip(teams) {
-            // A chain is in time order, except for entries that several nodes write concurrently.
-            let stored = match team {
-                Some(team) if !unsealed.contains(&team) => Vec::new(),
-                team => tx.unsealed_audit(team, room).await?,
-            };
-            room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
-            let (chain, new) = extend(engine.keyring(), head, stored, new);
-            chains.push(chain);
-            appended.extend(new);
-        }
-        tx.seal_audit(&chains).await?;
-        tx.insert_sealed_audit(&appended).await?;
-    } else {
-        tx.insert_audit(&entries).await?;
     }
+    let named: Vec<_> = teams.keys().copied().collect();
+    // Before the transaction, because on SQLite reads wait for the transaction.
+    let (chains, appended) = extensions(engine, teams).await?;
+    let mut tx = engine.store().begin().await?;
+    if tx.delete_audit_batches(&ids).await?.len() < ids.len() {
+        return Err(StoreError::Stale(Subject::Audit));
+    }
+    if !tx.is_exclusive() {
+        // In one order, so that two nodes do not wait for each other.
+        tx.lock_audit_heads(&named).await?;
+    }
+    tx.seal_audit(&chains).await?;
+    tx.insert_sealed_audit(&appended).await?;
     tx.commit().await?;
     Ok(count)
+}
+
+/// Returns the extensions of the audit chains of teams by new entries, which are not in the audit
+/// log, and by the entries of these teams that are in the log but in no chain yet; and the new
+/// entries with their positions and hashes.
+async fn extensions(
+    engine: &Engine,
+    teams: BTreeMap<Option<TeamId>, Vec<AuditRecord>>,
+) -> StoreResult<(Vec<ChainExtension>, Vec<AuditRecord>)> {
+    let mut reads = engine.store().read().await?;
+    let named: Vec<_> = teams.keys().copied().collect();
+    let heads = reads.audit_heads_among(&named).await?;
+    let heads: BTreeMap<_, _> = heads.iter().map(|head| (head.team, head)).collect();
+    let with_team: Vec<_> = named.iter().copied().flatten().collect();
+    let unsealed = reads.unsealed_teams_among(&with_team).await?;
+    let (mut chains, mut appended, mut room) = (Vec::new(), Vec::new(), MAX_SEALED);
+    for (team, new) in teams {
+        let head = head_or_empty(engine.keyring(), team, heads.get(&team).copied())?;
+        // A chain is in time order, except for entries that are written concurrently.
+        let stored = match team {
+            Some(team) if !unsealed.contains(&team) => Vec::new(),
+            team => reads.unsealed_audit(team, room).await?,
+        };
+        room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
+        let (chain, new) = extend(engine.keyring(), head, stored, new);
+        chains.push(chain);
+        appended.extend(new);
+    }
+    Ok((chains, appended))
+}
+
+/// Moves the entries of a batch to the audit log, in one new transaction, without appending them to
+/// audit chains. Returns the number of entries.
+async fn move_unsealed(engine: &Engine, batch: &AuditBatch) -> StoreResult<u64> {
+    let mut tx = engine.store().begin().await?;
+    let entries = take(&mut *tx, from_ref(batch)).await?;
+    tx.insert_audit(&entries).await?;
+    tx.commit().await?;
+    Ok(entries.len() as u64)
 }
 
 /// Moves the entries of batches to the audit log, each batch in its own transaction. The entries
@@ -134,7 +177,7 @@ async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
         let item = WorkItem::AuditBatch(batch.id);
-        match move_batches(engine, from_ref(batch), false).await {
+        match move_unsealed(engine, batch).await {
             Ok(moved) => {
                 count += moved;
                 failures.clear(item);
@@ -193,18 +236,6 @@ pub(crate) async fn head(
     head_or_empty(keyring, team, stored.first())
 }
 
-/// Locks the audit chains of several teams, and returns their heads in the same order, like
-/// [`head`].
-async fn heads(
-    tx: &mut dyn Tx,
-    keyring: &Keyring,
-    teams: &[Option<TeamId>],
-) -> StoreResult<Vec<AuditHead>> {
-    let stored = tx.lock_audit_heads(teams).await?;
-    let stored: BTreeMap<_, _> = stored.into_iter().map(|head| (head.team, head)).collect();
-    teams.iter().map(|team| head_or_empty(keyring, *team, stored.get(team))).collect()
-}
-
 fn head_or_empty(
     keyring: &Keyring,
     team: Option<TeamId>,
@@ -231,14 +262,14 @@ pub(crate) fn extend(
     stored: Vec<AuditRecord>,
     new: Vec<AuditRecord>,
 ) -> (ChainExtension, Vec<AuditRecord>) {
-    let new = new.into_iter().map(|entry| (true, entry));
-    let all = new.chain(stored.into_iter().map(|entry| (false, entry)));
-    // A stored entry replaces a new one with its ID.
-    let all: BTreeMap<_, _> =
-        all.map(|(is_new, entry)| ((entry.created_at, entry.id), (is_new, entry))).collect();
+    let stored = stored.into_iter().map(|entry| (false, entry));
+    let mut all: Vec<_> = stored.chain(new.into_iter().map(|entry| (true, entry))).collect();
+    // A stored entry comes before a new one with its ID, which is then removed.
+    all.sort_by_key(|(is_new, entry)| (entry.created_at, entry.id, *is_new));
+    all.dedup_by_key(|(_, entry)| (entry.created_at, entry.id));
     let (end, mut seals, mut appended) = (head.position, Vec::new(), Vec::new());
     let mut head = head;
-    for (is_new, entry) in all.into_values() {
+    for (is_new, entry) in all {
         let position = head.position + 1;
         let hash = entry_hash(keyring, &entry, position, &head.hash);
         let seal = AuditSeal { position, previous_hash: head.hash, hash };

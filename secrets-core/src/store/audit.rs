@@ -2,11 +2,13 @@
 //! never change, except that they are appended to an audit chain, and that the name and e-mail
 //! address of a deleted user are removed.
 
+mod serialize;
+
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::StoreResult;
@@ -22,7 +24,7 @@ pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 ///
 /// Nodes of different versions read each other's batches. If an entry has a field that a node does
 /// not know, the node leaves the entry to newer nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
     /// ID of the audit log entry.
@@ -289,6 +291,9 @@ pub trait AuditReads: Send {
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;
 
+    /// Returns the start and end of the audit chains of these teams. Skips teams without a chain.
+    async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
+
     /// Lists the start and end of every audit chain, ordered by team.
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
 
@@ -353,8 +358,8 @@ pub trait AuditWrites: Send {
         now: Time,
     ) -> StoreResult<bool>;
 
-    /// Locks the audit chains of these teams, and returns the start and end of each chain. Skips
-    /// teams without a chain.
+    /// Locks the audit chains of these teams, and returns the start and end of each chain, like
+    /// [`audit_heads_among`](AuditReads::audit_heads_among).
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
 
     /// Appends audit entries to audit chains, at most one extension for each team. Fails with

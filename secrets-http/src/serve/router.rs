@@ -72,7 +72,7 @@ pub struct Router {
 /// Result of the search for a route.
 pub enum RouteMatch<'a> {
     /// There is a route with this path and method. Contains the path parameters by name.
-    Route(&'a Route, Vec<(String, String)>),
+    Route(&'a Route, Vec<(&'static str, String)>),
     /// The path has routes, but not with this method. Contains the path template and its allowed
     /// methods.
     Method(&'static str, Vec<&'static str>),
@@ -163,15 +163,13 @@ const MAX_WORD: usize = 32;
 /// Returns the parameters of a template with the segments of the path as their values. The
 /// parameters that the router has found are not used, because the path may have matched a template
 /// of another route.
-fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
+fn parameters(template: &'static str, segments: &[String]) -> Vec<(&'static str, String)> {
     let parts = template.split('/').skip(1).enumerate();
     let value = |index: usize, part: &str| match part.strip_prefix("{*") {
         Some(_) => Some(segments.get(index..)?.join("/")),
         None => segments.get(index).cloned(),
     };
-    parts
-        .filter_map(|(index, part)| Some((parameter(part)?.to_owned(), value(index, part)?)))
-        .collect()
+    parts.filter_map(|(index, part)| Some((parameter(part)?, value(index, part)?))).collect()
 }
 
 /// Returns the name of the parameter in a part of a template: for one segment (`{name}`) or for all

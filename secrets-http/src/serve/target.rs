@@ -12,7 +12,7 @@ pub struct Target(Arc<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(&'static str, String)>,
     query: Vec<(String, String)>,
 }
 
@@ -25,7 +25,7 @@ pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
 impl Target {
     /// Creates the parameters of a request from its path parameters and its query. A malformed
     /// query is treated as empty.
-    pub fn new(parameters: Vec<(String, String)>, query: Option<&str>) -> Self {
+    pub fn new(parameters: Vec<(&'static str, String)>, query: Option<&str>) -> Self {
         // Form-decoded, because External Secrets Operator encodes a space as `+`.
         let query =
             query.and_then(|query| serde_urlencoded::from_str(query).ok()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Target {
     /// Returns a path parameter. The result is empty only if the route has no parameter with this
     /// name.
     pub fn parameter(&self, name: &str) -> &str {
-        let found = self.0.parameters.iter().find(|(known, _)| known == name);
+        let found = self.0.parameters.iter().find(|(known, _)| *known == name);
         found.map_or("", |(_, value)| value)
     }
 

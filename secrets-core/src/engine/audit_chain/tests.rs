@@ -119,6 +119,31 @@ fn an_entry_that_is_written_twice_is_sealed_once() {
 }
 
 #[test]
+fn a_batch_that_another_node_has_moved_is_not_moved_again() {
+    block_on(async {
+        let log = Log::new().await;
+        log.add_batch(&[log.entry("one", 1)]).await;
+        log.add_batch(&[log.entry("two", 2)]).await;
+        let mut reads = log.store.read().await.unwrap();
+        let batches = reads.audit_batches(AuditBatchId::NIL, 10).await.unwrap();
+        let mut tx = log.store.begin().await.unwrap();
+        tx.delete_audit_batches(&[batches[0].id]).await.unwrap();
+        tx.commit().await.unwrap();
+        let engine = log.service.engine();
+
+        let moved = move_batches(engine, batches.clone()).await;
+
+        assert!(matches!(moved, Err(StoreError::Stale(Subject::Audit))));
+        assert_eq!(log.verified().await, (0, 1));
+        let again = || move_or_report(engine, AuditBatchId::NIL, batches.clone());
+        assert_eq!(again().await.unwrap(), 1);
+        assert_eq!(again().await.unwrap(), 0);
+        assert_eq!(log.chained().await, ["two"]);
+        assert_eq!(log.verified().await, (1, 0));
+    });
+}
+
+#[test]
 fn a_modified_chain_keeps_no_entry_from_the_log() {
     block_on(async {
         let log = Log::new().await;

@@ -83,6 +83,11 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(self.state().audit_heads.get(&team).copied())
     }
 
+    async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
+        let heads = &self.state().audit_heads;
+        Ok(teams.iter().filter_map(|team| heads.get(team).copied()).collect())
+    }
+
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
         Ok(self.state().audit_heads.values().copied().collect())
     }
@@ -302,8 +307,7 @@ impl AuditWrites for Session<Pending> {
     }
 
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
-        let heads = &self.state().audit_heads;
-        Ok(teams.iter().filter_map(|team| heads.get(team).copied()).collect())
+        self.audit_heads_among(teams).await
     }
 
     async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {

@@ -113,6 +113,10 @@ pub async fn entries_without_a_team_are_chained_too(store: &dyn Store) {
     assert_eq!(actions(&reads.audit_chain(None, 0, 10).await.unwrap()), ["without a team"]);
     assert_eq!(actions(&reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap()), ["e1"]);
     assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
+    let without_chain = Some(world.other_team.id);
+    let heads = reads.audit_heads_among(&[None, without_chain]).await.unwrap();
+    assert_eq!(heads, [head(None, 1)]);
+    assert_eq!(reads.audit_heads_among(&[]).await.unwrap(), []);
 }
 
 /// An audit chain can be extended only at its current end, and can be started only once.

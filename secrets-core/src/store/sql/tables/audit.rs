@@ -138,6 +138,10 @@ impl<C: Connected> AuditReads for Session<C> {
         self.one("audit_heads", statement.build(), head).await
     }
 
+    async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
+        heads_among(self, teams, "").await
+    }
+
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
         let mut statement = QueryBuilder::<Db>::new(HEAD);
         statement.push(" ORDER BY team_id");
@@ -232,16 +236,7 @@ impl AuditWrites for Session<Transaction> {
     }
 
     async fn lock_audit_heads(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>> {
-        if teams.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut statement = QueryBuilder::<Db>::new(HEAD);
-        statement.push(" WHERE team_id IN ");
-        push_ids(&mut statement, teams.iter().map(|team| chain(*team)));
-        // In one order, so that two nodes do not wait for each other.
-        statement.push(" ORDER BY team_id ").push(LOCK_ROWS);
-        let statement = statement.build().persistent(teams.len() == 1);
-        self.all("audit_heads", statement, head).await
+        heads_among(self, teams, LOCK_ROWS).await
     }
 
     async fn seal_audit(&mut self, chains: &[ChainExtension]) -> StoreResult<()> {
@@ -340,6 +335,24 @@ impl Session<Transaction> {
         }
         Err(StoreError::Stale(Subject::Audit))
     }
+}
+
+/// Returns the start and end of the audit chains of these teams. The SQL statement ends with `lock`.
+async fn heads_among<C: Connected>(
+    session: &mut Session<C>,
+    teams: &[Option<TeamId>],
+    lock: &str,
+) -> StoreResult<Vec<AuditHead>> {
+    if teams.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut statement = QueryBuilder::<Db>::new(HEAD);
+    statement.push(" WHERE team_id IN ");
+    push_ids(&mut statement, teams.iter().map(|team| chain(*team)));
+    // In one order, so that two nodes do not wait for each other.
+    statement.push(" ORDER BY team_id ").push(lock);
+    let statement = statement.build().persistent(teams.len() == 1);
+    session.all("audit_heads", statement, head).await
 }
 
 /// Returns the ID that identifies an audit chain in the table. The chain of entries without a team
