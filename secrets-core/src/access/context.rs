@@ -22,7 +22,7 @@ use super::permission::{
 };
 use super::restore::deleted_project;
 use super::scope::{EnvironmentScope, ProjectScope, TeamScope, View};
-use super::size::{TOO_MANY_BYTES, chain_size, too_large};
+use super::size::{add_size, chain_size, check_size};
 use crate::engine::{Access, Context, Lock, Read, Who, Write, team_rate};
 use crate::model::{
     EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, SecretKey,
@@ -64,10 +64,7 @@ impl Context<'_, Read> {
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
         let view = self.view_of_any_size(path, wanted).await?;
         let bytes = chain_size(&view.chain);
-        let limit = self.options().max_answer_bytes;
-        if self.memory.total + bytes > limit {
-            return Err(too_large(limit, self.memory.total > 0));
-        }
+        check_size(self.memory.total, bytes, self.options().max_answer_bytes)?;
         // Before anything is decrypted, which takes several times the size.
         self.reserve_memory(bytes).await?;
         Ok(view)
@@ -268,10 +265,7 @@ impl<A: Access> Context<'_, A> {
         let mut bytes = 0;
         for link in &mut view.chain {
             let secrets = self.reads().secrets(link.environment.id, keys).await?;
-            bytes += secrets.iter().map(SecretRecord::size).sum::<usize>();
-            if bytes > ResolvedEnvironment::MAX_BYTES {
-                return Err(TOO_MANY_BYTES);
-            }
+            bytes = add_size(bytes, secrets.iter().map(SecretRecord::size).sum())?;
             link.secrets = secrets.into_iter().map(Arc::new).collect();
         }
         Ok(view)

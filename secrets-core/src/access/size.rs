@@ -2,17 +2,36 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Code, Error};
-use crate::store::ChainLink;
+use crate::model::{Code, Error, Result};
+use crate::store::{ChainLink, ResolvedEnvironment};
 
 /// Returns the size of the secrets of an inheritance chain, in bytes.
 pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
     chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
 }
 
+/// Fails if the secrets of an inheritance chain exceed `limit` bytes together with those that the
+/// operation has read from other environments. `bytes` and `earlier` are the sizes of both.
+pub(super) fn check_size(earlier: usize, bytes: usize, limit: usize) -> Result<()> {
+    if earlier + bytes > limit {
+        return Err(too_large(limit, earlier > 0));
+    }
+    Ok(())
+}
+
+/// Adds the size of further secrets of the requested keys to the size of the secrets before them.
+/// Fails if the sum exceeds 64 MiB ([`ResolvedEnvironment::MAX_BYTES`]).
+pub(super) fn add_size(earlier: usize, bytes: usize) -> Result<usize> {
+    let sum = earlier + bytes;
+    if sum > ResolvedEnvironment::MAX_BYTES {
+        return Err(TOO_MANY_BYTES);
+    }
+    Ok(sum)
+}
+
 /// Returns the error for secrets of an inheritance chain that exceed `limit` bytes, or, if
 /// `are_several`, for the secrets of several environments that exceed it in total.
-pub(super) fn too_large(limit: usize, are_several: bool) -> Error {
+fn too_large(limit: usize, are_several: bool) -> Error {
     let (limit, unit) =
         if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
     let reason = if are_several {
@@ -30,9 +49,7 @@ const MIB: usize = 1024 * 1024;
 
 /// Error if the secrets of the requested keys exceed 64 MiB in total
 /// ([`ResolvedEnvironment::MAX_BYTES`]).
-///
-/// [`ResolvedEnvironment::MAX_BYTES`]: crate::store::ResolvedEnvironment::MAX_BYTES
-pub(super) const TOO_MANY_BYTES: Error = Error::Refused {
+const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
 };
@@ -40,6 +57,30 @@ pub(super) const TOO_MANY_BYTES: Error = Error::Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_of_exactly_the_limit_are_read() {
+        for (earlier, bytes, expected) in [
+            (0, 10, None),
+            (0, 11, Some("this environment")),
+            (4, 6, None),
+            (4, 7, Some("all environments")),
+        ] {
+            let error = check_size(earlier, bytes, 10).err().map(|error| error.to_string());
+
+            assert_eq!(error.is_some(), expected.is_some(), "{earlier} {bytes}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
+    }
+
+    #[test]
+    fn secrets_of_keys_may_have_exactly_64_mebibytes() {
+        let max = 64 * MIB;
+
+        assert_eq!(add_size(3, 4).ok(), Some(7));
+        assert_eq!(add_size(max - 1, 1).ok(), Some(max));
+        assert!(matches!(add_size(max, 1), Err(Error::Refused { code: Code::AnswerTooLarge, .. })));
+    }
 
     #[test]
     fn the_error_names_the_limit_in_the_largest_whole_unit() {

@@ -29,8 +29,7 @@ pub fn group_role(rotation: RotationId) -> String {
 /// for two bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let bytes = &rotation.uuid().into_bytes()[6..];
-    let number = bytes.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+    let number = rotation.uuid().as_u128();
     let digit = |place: u32| {
         let index = usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
         char::from(DIGITS[index])

@@ -15,9 +15,12 @@ use crate::model::lock::lock;
 /// two such timeouts and the delays after them take less than a minute.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Maximum delay before a worker whose last round failed runs again. Shorter than the time after
-/// which the worker would count as stopped.
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// Delay before the retry after a worker's first failure. The delay doubles with each further
+/// failure, up to the interval of the worker or [`MAX_BACKOFF`].
+const FIRST_BACKOFF: Duration = Duration::from_secs(2);
+
+/// Maximum delay before the retry after failures, for workers with a longer interval.
+const MAX_BACKOFF: Duration = Duration::from_mins(5);
 
 /// Time between the starts of two workers. If all started at the same time, each would open its own
 /// connection to the database.
@@ -118,7 +121,7 @@ impl Supervisor {
                 return;
             }
             tracing::error!(worker = self.workers[place].worker.name(), "a worker panicked");
-            sleep(backoff(1)).await;
+            sleep(FIRST_BACKOFF).await;
         }
     }
 }
@@ -140,12 +143,14 @@ impl Supervised {
             };
             let job = ended.map(failure);
             let round = if is_due { self.round(&engine, &mut jobs).await } else { Ok(()) };
+            // A round that starts jobs has not succeeded before one of them has.
+            let is_idle = is_due && round.is_ok() && jobs.is_empty();
+            let has_succeeded = is_idle || matches!(job, Some(None));
             let failed = [job.flatten(), round.err()].into_iter().flatten();
-            if failed.map(|error| self.report(&error)).count() > 0 {
-                failures += 1;
-                ticks.reset_after(backoff(failures));
-            } else if is_due {
-                failures = 0;
+            let has_failed = failed.map(|error| self.report(&error)).count() > 0;
+            failures = next_failures(failures, has_failed, has_succeeded);
+            if has_failed {
+                ticks.reset_after(backoff(failures, interval));
             }
         }
         drop(timeout(STOP_TIMEOUT, async { while jobs.join_next().await.is_some() {} }).await);
@@ -202,9 +207,21 @@ fn failure(ended: Result<Result<(), String>, JoinError>) -> Option<String> {
     ended.map_err(|error| error.to_string()).flatten().err()
 }
 
-/// Returns the delay before the next round after this number of consecutive failures.
-fn backoff(failures: u32) -> Duration {
-    Duration::from_secs(2_u64.saturating_pow(failures)).min(MAX_BACKOFF)
+/// Returns the number of consecutive failures after a round or a job has ended.
+fn next_failures(failures: u32, has_failed: bool, has_succeeded: bool) -> u32 {
+    match (has_failed, has_succeeded) {
+        (true, _) => failures.saturating_add(1),
+        (false, true) => 0,
+        (false, false) => failures,
+    }
+}
+
+/// Returns the delay before the next round of a worker with this interval after this number of
+/// consecutive failures.
+fn backoff(failures: u32, interval: Duration) -> Duration {
+    let doublings = failures.saturating_sub(1);
+    let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(doublings));
+    delay.min(interval.clamp(FIRST_BACKOFF, MAX_BACKOFF))
 }
 
 /// Formats an error together with its causes, for the log.
@@ -240,12 +257,15 @@ mod tests {
         stale_after: Duration::from_mins(10),
     };
 
-    /// Behaviour of the test worker in its first round. Later rounds succeed.
+    /// Behaviour of the test worker in its first round. Later rounds succeed, except with
+    /// `JobFails`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum First {
         Panics,
         Fails,
         NeverEnds,
+        /// The job of this round and of all later rounds fails.
+        JobFails,
     }
 
     struct Scripted {
@@ -265,10 +285,10 @@ mod tests {
         }
 
         async fn jobs(&self, _: &Arc<Engine>, _: usize) -> Result<Vec<Job>> {
-            if self.rounds.fetch_add(1, Ordering::Relaxed) > 0 {
-                return Ok(Vec::new());
-            }
+            let round = self.rounds.fetch_add(1, Ordering::Relaxed);
             match self.first {
+                First::JobFails => Ok(vec![Box::pin(async { Err(Error::internal("scripted")) })]),
+                _ if round > 0 => Ok(Vec::new()),
                 First::Panics => panic!("scripted"),
                 First::Fails => Err(Error::internal("scripted")),
                 First::NeverEnds => Ok(vec![Box::pin(std::future::pending())]),
@@ -330,10 +350,41 @@ mod tests {
             .await;
     }
 
-    #[test]
-    fn a_failing_worker_is_retried_with_growing_delays() {
-        let delays = [1, 2, 3, 20].map(|failures| backoff(failures).as_secs());
+    #[tokio::test]
+    async fn a_worker_whose_jobs_fail_is_retried_with_growing_delays() {
+        let begun = Instant::now();
+        let schedule = Schedule { interval: Duration::from_mins(1), ..QUICK };
+        let (_supervisor, rounds) = supervised(First::JobFails, schedule).await;
 
-        assert_eq!(delays, [2, 4, 8, 30]);
+        until(|| rounds.load(Ordering::Relaxed) > 2).await;
+
+        // The delays are 2 and 4 seconds.
+        assert!(begun.elapsed() >= Duration::from_secs(6), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn delays_double_up_to_the_interval_or_5_minutes() {
+        for (interval, expected) in [
+            (Duration::from_secs(1), [2; 8]),
+            (Duration::from_secs(10), [2, 2, 4, 8, 10, 10, 10, 10]),
+            (Duration::from_mins(1), [2, 2, 4, 8, 16, 60, 60, 60]),
+            (Duration::from_hours(24), [2, 2, 4, 8, 16, 256, 300, 300]),
+        ] {
+            let delays = [0, 1, 2, 3, 4, 8, 9, u32::MAX];
+            let delays = delays.map(|failures| backoff(failures, interval).as_secs());
+
+            assert_eq!(delays, expected, "{interval:?}");
+        }
+    }
+
+    #[test]
+    fn a_success_ends_a_series_of_failures() {
+        for (has_failed, has_succeeded, expected) in
+            [(true, false, 4), (true, true, 4), (false, true, 0), (false, false, 3)]
+        {
+            let failures = next_failures(3, has_failed, has_succeeded);
+
+            assert_eq!(failures, expected, "{has_failed} {has_succeeded}");
+        }
     }
 }

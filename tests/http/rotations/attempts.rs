@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
+use secrets_core::model::Clock as _;
 use secrets_core::ports::rotators::Timings;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
@@ -79,6 +81,26 @@ async fn concurrent_requests_share_an_attempt(kind: Kind) {
     assert_eq!(joined.iter().filter(|details| details["joined"] == json!(true)).count(), 4);
 }
 
+async fn an_attempt_that_waits_an_hour_after_a_failure_ends_at_the_time_limit(kind: Kind) {
+    let timings = Timings { budget: Duration::from_secs(45), ..Timings::default() };
+    let app = Build::on(kind).timings(timings).without_workers().start().await;
+    let main = Rotated::create(&app, "alice").await;
+    let (rotation, now) = (main.record(&app).await.id, app.clock.now());
+    let mut tx = app.store.begin().await.unwrap();
+    let lease = tx.acquire_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(lease.is_some());
+
+    let entry = main.rotate().await;
+
+    let message = "the database took longer than 45 seconds, so the attempt was stopped";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
+    assert_eq!(app.database.calls(), [""; 0]);
+    let mut tx = app.store.begin().await.unwrap();
+    let lease = tx.acquire_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
+    assert!(lease.is_some(), "the lease was not released");
+}
+
 async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
     let app = waiting(kind, 2_000).await;
     let main = Rotated::create(&app, "alice").await;
@@ -102,5 +124,6 @@ on_every_store![;
     a_database_that_never_answers_is_waited_for_45_seconds,
     the_served_credential_works_after_a_timeout_and_the_next_attempt_succeeds,
     concurrent_requests_share_an_attempt,
+    an_attempt_that_waits_an_hour_after_a_failure_ends_at_the_time_limit,
     a_client_that_hangs_up_stops_nothing,
 ];

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+use secrets_core::model::Clock as _;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
@@ -112,6 +114,25 @@ async fn a_failed_revocation_can_be_repeated(app: App) {
     assert!(app.database.is_shut_out(&username));
 }
 
+async fn a_rotation_that_waits_an_hour_after_a_failure_can_be_revoked(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let (username, password) = main.served().await;
+    let (rotation, now) = (main.record(&app).await.id, app.clock.now());
+    // The lease that delays the next try. Another worker may still hold its lease.
+    let mut tx = app.store.begin().await.unwrap();
+    tx.release_all_leases().await.unwrap();
+    let lease = tx.acquire_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(lease.is_some());
+
+    main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
+
+    assert!(!app.database.admits(&username, &password));
+    assert!(app.database.is_shut_out(&username));
+    main.person.get(&main.path).await.is(404);
+}
+
 async fn whether_to_revoke_is_true_or_false(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
@@ -154,6 +175,7 @@ on_every_store![
     an_attempt_ends_with_the_revocation_of_its_rotation,
     a_rotation_that_never_ran_can_be_revoked,
     a_failed_revocation_can_be_repeated,
+    a_rotation_that_waits_an_hour_after_a_failure_can_be_revoked,
     whether_to_revoke_is_true_or_false,
     an_unknown_rotation_is_not_deleted,
     the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not,

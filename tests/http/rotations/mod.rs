@@ -11,6 +11,7 @@ mod history;
 mod interrupted;
 mod limits;
 mod managed_keys;
+mod nodes;
 mod overtaken;
 mod parents;
 mod read;

@@ -92,7 +92,7 @@ impl Attempt<'_, '_> {
         }
         let mut tx = self.work.begin().await?;
         tx.update_attempt(&self.record).await?;
-        if applied.identity.is_some() && applied.identity != self.work.rotation.identity {
+        if is_new_identity(applied.identity.as_deref(), self.work.rotation.identity.as_deref()) {
             self.work.rotation.identity = applied.identity;
             self.work.write(tx.as_mut(), true).await?;
         }
@@ -114,5 +114,29 @@ impl Attempt<'_, '_> {
     async fn fail(&mut self, reason: Reason) -> WorkResult<()> {
         self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
         Ok(())
+    }
+}
+
+/// True if the identity that the server returned must be stored, because it differs from the stored
+/// identity. A server that returns none does not change the stored identity.
+fn is_new_identity(returned: Option<&str>, stored: Option<&str>) -> bool {
+    returned.is_some() && returned != stored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_stored_if_the_server_returns_another() {
+        for (returned, stored, is_new) in [
+            (Some("a"), None, true),
+            (Some("b"), Some("a"), true),
+            (Some("a"), Some("a"), false),
+            (None, Some("a"), false),
+            (None, None, false),
+        ] {
+            assert_eq!(is_new_identity(returned, stored), is_new, "{returned:?} {stored:?}");
+        }
     }
 }

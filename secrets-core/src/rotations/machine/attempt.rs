@@ -4,13 +4,13 @@ use super::super::keys::InjectedKeys;
 use super::super::sealing::{RotationContext, SealedField};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::super::{draw_password, slot_user};
-use super::claim::take_unfinished;
+use super::claim::{is_rotation_due, take_unfinished};
 use super::policy::{Effect, Reason};
 use super::work::{Work, WorkResult};
 use crate::crypto::Keyring;
 use crate::engine::{Failures, WorkItem};
 use crate::failpoint;
-use crate::model::rotations::{AttemptState, RotationStatus, Slot, TriggerType, WebhookEvent};
+use crate::model::rotations::{AttemptState, Slot, TriggerType, WebhookEvent};
 use crate::model::{AttemptId, Result, Time};
 use crate::ports::rotator::{Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
@@ -73,9 +73,7 @@ impl Work<'_> {
         failpoint::reached("before-plan").await;
         let now = self.engine.now();
         let mut tx = self.begin().await?;
-        let is_wanted =
-            matches!(self.rotation.status, RotationStatus::Active | RotationStatus::Error);
-        if !is_wanted || self.rotation.schedule.next_at > now {
+        if !is_rotation_due(&self.rotation, now) {
             return Ok(());
         }
         let keys = (self.engine.keyring(), self.place.as_ref());

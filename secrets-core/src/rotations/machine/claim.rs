@@ -280,16 +280,21 @@ enum DueWork {
 fn due_work(rotation: &RotationRecord, now: Time) -> Option<DueWork> {
     let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
     let is_disabled = rotation.status == RotationStatus::Disabled;
-    let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
     if is_due(rotation.slots.retire_at) {
         Some(DueWork::Retire)
     } else if !is_disabled && is_due(rotation.slots.check_at) {
         Some(DueWork::Check)
-    } else if rotates && rotation.schedule.next_at <= now {
+    } else if is_rotation_due(rotation, now) {
         Some(DueWork::Rotate)
     } else {
         None
     }
+}
+
+/// True if the status of the rotation permits a scheduled attempt, and its time has come.
+pub(super) fn is_rotation_due(rotation: &RotationRecord, now: Time) -> bool {
+    let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
+    rotates && rotation.schedule.next_at <= now
 }
 
 /// Rotations whose attempt was interrupted by an error in this process, not by a crash. Resuming

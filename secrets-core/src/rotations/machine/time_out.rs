@@ -1,5 +1,7 @@
 //! Timeout of manual rotations.
 
+use chrono::TimeDelta;
+
 use super::super::ConcludedAttempt;
 use super::super::rotate::{PlannedRotation, no_rotators};
 use super::super::schedule::span;
@@ -11,6 +13,10 @@ use crate::model::{Error, Result, RotationId};
 use crate::ports::rotators::Rotators;
 use crate::rotations::rotate::history_entry;
 use crate::store::{Lease, Tx};
+
+/// Time within which every lease ends. A lease lasts a minute or, if it delays the next try after
+/// failures, up to an hour. Longer, because the clock of the node that took the lease may be ahead.
+const MAX_LEASE: TimeDelta = TimeDelta::days(1);
 
 /// Ends an attempt that took too long as failed. The password at the target database may already be
 /// changed, but only for the database user whose credential is not in the secrets; the next attempt
@@ -75,7 +81,7 @@ async fn take_over_lease(
     tx: &mut dyn Tx,
     id: RotationId,
 ) -> Result<Option<Lease>> {
-    let (length, now) = (span(rotators.timings.lease), engine.now());
-    // Every lease ends before this time, so any existing lease counts as expired.
-    Ok(tx.acquire_lease(id, now + length * 2, now + length).await?)
+    let now = engine.now();
+    // Any existing lease counts as expired.
+    Ok(tx.acquire_lease(id, now + MAX_LEASE, now + span(rotators.timings.lease)).await?)
 }

@@ -10,6 +10,7 @@ use super::work::WorkResult;
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, TriggerType};
 use crate::ports::rotator::{Fault, Login, TargetError};
+use crate::ports::rotators::Timings;
 
 /// Maximum delay between two login attempts.
 const MAX_DELAY: Duration = Duration::from_secs(8);
@@ -22,7 +23,7 @@ impl Attempt<'_, '_> {
     /// first tries may fail, because a new password may take time to reach all servers of a
     /// database.
     pub(super) async fn verify(&mut self) -> WorkResult<()> {
-        let mut left = self.verify_timeout();
+        let mut left = verify_timeout(&self.work.rotators.timings, self.record.trigger);
         let mut pause = Duration::from_secs(1);
         while let Err(error) = self.log_in(self.login.clone()).await? {
             if left.is_zero() {
@@ -47,17 +48,6 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Returns the time within which a login with the new credential must succeed. For a manual
-    /// rotation, this time is short enough that a rollback can finish before the timeout of the
-    /// rotation.
-    fn verify_timeout(&self) -> Duration {
-        let timings = self.work.rotators.timings;
-        match self.record.trigger {
-            TriggerType::Scheduled => timings.verify,
-            TriggerType::Manual => timings.verify.min(timings.budget / 2),
-        }
-    }
-
     pub(super) async fn log_in(&mut self, login: Login) -> WorkResult<Result<(), TargetError>> {
         let rotator = match self.work.rotator(&self.target) {
             Ok(rotator) => rotator,
@@ -70,5 +60,37 @@ impl Attempt<'_, '_> {
             Fault::AdminRejected => TargetError { fault: Fault::LoginRejected, ..error },
             _ => error,
         }))
+    }
+}
+
+/// Returns the time within which a login with the new credential must succeed. For a manual
+/// rotation, this time is short enough that a rollback can finish before the timeout of the
+/// rotation.
+fn verify_timeout(timings: &Timings, trigger: TriggerType) -> Duration {
+    match trigger {
+        TriggerType::Scheduled => timings.verify,
+        TriggerType::Manual => timings.verify.min(timings.budget / 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_rotation_tries_the_login_for_at_most_half_of_its_time() {
+        use TriggerType::{Manual, Scheduled};
+        let seconds = Duration::from_secs;
+
+        for (trigger, verify, budget, expected) in [
+            (Manual, 60, 45, Duration::from_millis(22_500)),
+            (Manual, 20, 45, seconds(20)),
+            (Scheduled, 60, 45, seconds(60)),
+        ] {
+            let (verify, budget) = (seconds(verify), seconds(budget));
+            let timings = Timings { verify, budget, ..Timings::default() };
+
+            assert_eq!(verify_timeout(&timings, trigger), expected, "{trigger:?} {verify:?}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
@@ -10,7 +11,7 @@ use super::super::schedule::{span, work_at};
 use super::super::sealing::RotationContext;
 use crate::engine::AuditContext;
 use crate::engine::{Caller, Engine};
-use crate::model::{Error, Result, Subject};
+use crate::model::{Error, Result, Subject, Time};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::rotators::Rotators;
 use crate::store::{AuditRecord, Lease, Reads, RotationRecord, StoreError, StoreResult, Tx};
@@ -38,8 +39,8 @@ pub(crate) struct Work<'a> {
 pub(super) type WorkResult<T> = std::result::Result<T, WorkError>;
 
 impl<'a> Work<'a> {
-    /// Loads the rotation that `lease` reserves for this worker; `None` if the rotation was
-    /// deleted.
+    /// Loads the rotation that `lease` reserves for this worker; `None` if the rotation was deleted,
+    /// or if its project is being purged.
     pub(super) async fn open(
         engine: &'a Engine,
         rotators: &'a Rotators,
@@ -58,6 +59,9 @@ impl<'a> Work<'a> {
     ) -> Result<Option<Self>> {
         let Some(rotation) = reads.rotation(lease.rotation).await? else { return Ok(None) };
         let Some(place) = reads.rotation_location(lease.rotation).await? else { return Ok(None) };
+        if place.is_purged() {
+            return Ok(None);
+        }
         let place = Arc::new(RotationContext::new(engine.keyring(), place)?);
         Ok(Some(Self { engine, rotators, lease, rotation, place }))
     }
@@ -111,7 +115,7 @@ impl<'a> Work<'a> {
     /// enough for one command to the target database. If the lease is lost, cancels `work`.
     pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> WorkResult<T> {
         let timings = self.rotators.timings;
-        if self.lease.until - self.engine.now() < span(timings.margin) {
+        if must_renew(self.lease.until, self.engine.now(), timings.margin) {
             self.renew().await?;
         }
         let mut work = pin!(work);
@@ -130,7 +134,7 @@ impl<'a> Work<'a> {
     }
 
     /// Waits for the duration and renews the lease meanwhile.
-    pub(super) async fn pause(&mut self, duration: std::time::Duration) -> WorkResult<()> {
+    pub(super) async fn pause(&mut self, duration: Duration) -> WorkResult<()> {
         let timer = Arc::clone(&self.rotators.timer);
         self.under_lease(async move { timer.sleep(duration).await }).await
     }
@@ -175,6 +179,12 @@ impl<'a> Work<'a> {
     }
 }
 
+/// True if a lease that ends at `until` must be renewed before a command is sent to the target
+/// database: less time than `margin` is left.
+fn must_renew(until: Time, now: Time, margin: Duration) -> bool {
+    until - now < span(margin)
+}
+
 impl From<StoreError> for WorkError {
     fn from(error: StoreError) -> Self {
         match error {
@@ -190,5 +200,21 @@ impl From<Error> for WorkError {
             Error::Stale(_) | Error::NotFound(Subject::Rotation) => Self::Lost,
             other => Self::Failed(other),
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::testing::fixtures::at;
+
+    #[test]
+    fn a_lease_is_renewed_if_less_than_the_margin_is_left() {
+        let margin = Duration::from_secs(25);
+
+        let renewed = [125, 124, 99].map(|until| must_renew(at(until), at(100), margin));
+
+        assert_eq!(renewed, [false, true, true]);
     }
 }
