@@ -4,13 +4,17 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::crypto::Key;
-use secrets_core::jwt::{DevKey, FixedVerifier};
+use secrets_core::jwt::{DevKey, Expectations, FixedVerifier};
 use secrets_core::model::{Bound, Clock, SystemClock, Time};
+use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::store::{Location, StoreOptions, open_with};
+use secrets_http::adapters::fetch::Client;
+use secrets_http::adapters::identity::{OidcSettings, OidcVerifier, Timings};
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
@@ -41,14 +45,24 @@ impl Clock for FixedClock {
 
 async fn start(per_principal: u32, per_address: u32) -> App {
     let clock: Arc<dyn Clock> = Arc::new(FixedClock(SystemClock.now()));
-    let folder = TempDir::new().unwrap();
-    let file = Location::Sqlite(folder.path().join("secrets.db"));
-    let store = open_with(&file, StoreOptions::default()).await.unwrap();
     let signer = DevKey::generate().unwrap();
     let token = signer.sign("alice@example.com", clock.now()).unwrap();
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
+    let rates = Rates { per_address, per_principal };
+    serve(clock, Arc::new(identity), token, rates).await
+}
+
+async fn serve(
+    clock: Arc<dyn Clock>,
+    identity: Arc<dyn IdentityVerifier>,
+    token: String,
+    rates: Rates,
+) -> App {
+    let folder = TempDir::new().unwrap();
+    let file = Location::Sqlite(folder.path().join("secrets.db"));
+    let store = open_with(&file, StoreOptions::default()).await.unwrap();
     let builder = Service::builder(store).root_key(&Key::generate()).clock(Arc::clone(&clock));
-    let service = builder.identity(Arc::new(identity)).build().await.unwrap();
+    let service = builder.identity(identity).build().await.unwrap();
     let (listener, metrics) = (bind().await, bind().await);
     let address = listener.local_addr().unwrap();
     let metrics_address = metrics.local_addr().unwrap();
@@ -56,7 +70,7 @@ async fn start(per_principal: u32, per_address: u32) -> App {
         has_dashboard: false,
         service: Arc::new(service),
         clock,
-        rates: Rates { per_address, per_principal },
+        rates,
         proxies: Networks::default(),
         public_url: None,
         envelope: Envelope::Named,
@@ -243,6 +257,88 @@ async fn watches_and_waits_for_connections_are_shown() {
         text.lines().find_map(|line| line.strip_prefix(waited)).unwrap().parse().unwrap();
     assert!(waited > 0.0, "{text}");
     assert!(!text.lines().any(|line| line.starts_with("secrets_redis_up ")), "{text}");
+}
+
+/// Starts an identity provider with an empty key set. Returns its URL. While `fails` is true, the
+/// key set cannot be fetched.
+async fn provider(fails: Arc<AtomicBool>) -> String {
+    let listener = bind().await;
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            tokio::spawn(answer(socket, Arc::clone(&fails)));
+        }
+    });
+    url
+}
+
+/// Reads the head of a request for the key set, and sends the response.
+async fn answer(mut socket: TcpStream, fails: Arc<AtomicBool>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.unwrap());
+    }
+    let status = if fails.load(Ordering::SeqCst) { "500 Failed" } else { "200 OK" };
+    let body = r#"{"keys":[]}"#;
+    let length = body.len();
+    let response =
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    socket.write_all(response.as_bytes()).await.unwrap();
+}
+
+/// Creates a verifier that fetches the key set of this provider whenever it is used.
+fn fetching(issuer: String, clock: Arc<dyn Clock>) -> OidcVerifier {
+    let timings = Timings {
+        refresh_after: Duration::ZERO,
+        expire_after: Duration::ZERO,
+        retry_pause: Duration::ZERO,
+        ..Timings::default()
+    };
+    let jwks_url = Some(format!("{issuer}/keys").parse().unwrap());
+    let expectations = Expectations { issuer, audience: "secrets".to_owned() };
+    let settings = OidcSettings { expectations, jwks_url, timings };
+    OidcVerifier::new(settings, clock, Client::new().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fetches_of_the_key_set_are_counted_with_its_age() {
+    let fails = Arc::new(AtomicBool::new(true));
+    let clock: Arc<dyn Clock> = Arc::new(FixedClock(SystemClock.now()));
+    let verifier = Arc::new(fetching(provider(Arc::clone(&fails)).await, Arc::clone(&clock)));
+    let identity: Arc<dyn IdentityVerifier> = verifier.clone();
+    let rates = Rates { per_address: 0, per_principal: 0 };
+    let app = serve(clock, identity, String::new(), rates).await;
+    let fetches = async || {
+        let sample =
+            |result: &str| format!(r#"secrets_key_set_fetches_total{{result="{result}"}}"#);
+        (app.value(&sample("ok")).await, app.value(&sample("failed")).await)
+    };
+    let has_age = async || {
+        app.scrape().await.lines().any(|line| line.starts_with("secrets_key_set_age_seconds "))
+    };
+    assert_eq!((fetches().await, has_age().await), ((0, 0), false));
+
+    assert!(verifier.warm().await.is_err());
+    assert_eq!((fetches().await, has_age().await), ((0, 1), false));
+
+    fails.store(false, Ordering::SeqCst);
+    assert_eq!(verifier.warm().await.unwrap(), 0);
+    assert_eq!((fetches().await, has_age().await), ((1, 1), true));
+    assert!(app.value("secrets_key_set_age_seconds").await < 60);
+
+    fails.store(true, Ordering::SeqCst);
+    verifier.warm().await.unwrap();
+    assert_eq!((fetches().await, has_age().await), ((1, 2), true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_provider_has_no_metrics_of_its_key_set() {
+    let app = start(0, 0).await;
+
+    let text = app.scrape().await;
+
+    assert!(!text.lines().any(|line| line.starts_with("secrets_key_set_")), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,6 +73,16 @@ ALERTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "SecretsManifestsCreated": ({"secrets_manifests_created_total": "3x9 4+1x60"}, {}),
     "SecretsInvalidCredentials": ({"secrets_authentication_failures_total": "0+30x9 600+600x60"}, {}),
+    "SecretsKeySetNotRefreshed": (
+        {
+            'secrets_key_set_fetches_total{instance="a",result="ok"}': "1x69",
+            'secrets_key_set_fetches_total{instance="a",result="failed"}': "0+1x69",
+            'secrets_key_set_age_seconds{instance="a"}': "60x9 900+60x60",
+            'secrets_key_set_fetches_total{instance="idle",result="failed"}': "3x69",
+            'secrets_key_set_age_seconds{instance="idle"}': "9000+60x69",
+        },
+        {"instance": "a"},
+    ),
     "SecretsRedisDown": ({"secrets_redis_up": "1x9 0x60"}, {}),
     "SecretsMemoryBudgetUsed": (
         {"secrets_memory_used_bytes": "80x9 95x60", "secrets_memory_budget_bytes": "100x69"},

@@ -4,8 +4,8 @@ use secrets_core::crypto::published::{
     instance_key_context, keyring, purpose_key, wrap_instance_key, wrap_project_key,
 };
 use secrets_core::crypto::{
-    Key, Plaintext, ProjectKey, ProjectKeyRecord, Purpose, RecordContext, RootKeys, Sealed,
-    StaticRootKey, Undecryptable,
+    Key, Plaintext, ProjectKey, ProjectKeyError, ProjectKeyRecord, Purpose, RecordContext,
+    RootKeys, Sealed, StaticRootKey,
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -28,7 +28,7 @@ struct OfProject {
 }
 
 impl OfProject {
-    fn unwrap(&self) -> Result<ProjectKey, Undecryptable> {
+    fn unwrap(&self) -> Result<ProjectKey, ProjectKeyError> {
         let keyring = keyring(&self.kek.key(), self.instance_id.into(), 1);
         keyring.project_key(&ProjectKeyRecord {
             project: self.project_id.into(),

@@ -81,8 +81,26 @@ pub struct ProjectKeyRecord {
     pub version: u32,
     /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// Project key, wrapped (encrypted) by the instance key.
+    /// Project key, wrapped (encrypted) by the instance key. Empty if the key was destroyed.
     pub wrapped: Vec<u8>,
+}
+
+impl ProjectKeyRecord {
+    /// True if the key was destroyed, which is the first step of the purge of its project. Records
+    /// that are encrypted with a destroyed key cannot be decrypted any more.
+    #[must_use]
+    pub fn is_destroyed(&self) -> bool {
+        self.wrapped.is_empty()
+    }
+}
+
+/// Error from unwrapping a project key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectKeyError {
+    /// The key was destroyed by the purge of its project.
+    Destroyed,
+    /// The key cannot be decrypted: it was changed or moved.
+    Undecryptable,
 }
 
 /// An unwrapped project key, which encrypts and decrypts the project's records.
@@ -244,11 +262,16 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps (decrypts) a project key. If that fails, the failure is counted.
-    pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
+    /// Unwraps (decrypts) a project key. If that fails, the failure is counted, unless the key was
+    /// destroyed.
+    pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, ProjectKeyError> {
+        if record.is_destroyed() {
+            return Err(ProjectKeyError::Destroyed);
+        }
         let context = dek_context(self.instance, record.project, record.version);
         let key = unwrap(&self.wrapping, &record.wrapped, &context)
-            .inspect_err(|_| self.failures.count(DecryptionFailure::Key))?;
+            .inspect_err(|_| self.failures.count(DecryptionFailure::Key))
+            .map_err(|_| ProjectKeyError::Undecryptable)?;
         Ok(ProjectKey { version: record.version, cipher: Cipher::new(&key) })
     }
 
@@ -303,6 +326,19 @@ impl ProjectKey {
         self.version
     }
 }
+
+impl fmt::Display for ProjectKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Destroyed => {
+                f.write_str("the project key was destroyed by the purge of its project")
+            }
+            Self::Undecryptable => Undecryptable.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ProjectKeyError {}
 
 impl fmt::Display for KeyringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

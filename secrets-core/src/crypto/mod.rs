@@ -51,7 +51,7 @@ pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
 pub use keyring::published;
 pub use keyring::{
     InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey,
-    ProjectKeyRecord,
+    ProjectKeyError, ProjectKeyRecord,
 };
 pub use manifest::{MANIFEST_BYTES, ManifestEntry};
 pub(crate) use manifest::{ManifestKey, ManifestSum};

@@ -57,6 +57,7 @@ use self::time_limit::TimeLimit;
 use crate::crypto::Keyring;
 use crate::limits::SharedWindows;
 use crate::model::{Error, Result, Time};
+use crate::ports::identity::KeySetUsage;
 use crate::store::{AuditRecord, Store, StoreUsage};
 
 /// Engine of a running service: its ports (interfaces to external systems), options and encryption
@@ -113,6 +114,13 @@ impl Engine {
     #[must_use]
     pub fn lags(&self) -> Vec<(&'static str, std::time::Duration)> {
         self.counters.lags(self.now())
+    }
+
+    /// Returns the age of the identity provider's key set and the numbers of its fetches on this
+    /// node; `None` if no provider is configured whose keys are fetched.
+    #[must_use]
+    pub fn key_set(&self) -> Option<KeySetUsage> {
+        self.ports.identity.as_ref()?.key_set()
     }
 
     /// Returns the counters of requests refused because of a limit. [`perform`](Self::perform)

@@ -7,7 +7,7 @@ use std::fmt;
 use uuid::Uuid;
 
 use super::records::value_context;
-use crate::crypto::{Keyring, KeyringError, random};
+use crate::crypto::{Keyring, KeyringError, ProjectKeyRecord, random};
 use crate::engine::Ports;
 use crate::model::{Cause, InstanceId, SecretId, Subject};
 use crate::store::{Reads, Sample, StoreError};
@@ -55,6 +55,10 @@ const SAMPLES: usize = 16;
 /// Maximum number of records that startup tries to decrypt before it fails.
 const MORE_SAMPLES: usize = 64;
 
+/// Maximum number of records that startup loads from the oldest on, including the records whose key
+/// was destroyed.
+const MAX_LOADED: usize = 1_024;
+
 /// Loads the encryption keys of the instance. On the first start, creates the instance and its
 /// encryption keys; fails if the store has data but no instance record.
 pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
@@ -101,15 +105,16 @@ async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), Sta
     let mut tried = BTreeMap::new();
     for _ in 0..SAMPLES {
         let Some(sample) = reads.sample(between(oldest, newest)).await? else { continue };
-        tried.insert(sample.secret.id, opens(keyring, &sample));
+        try_sample(keyring, &sample, &mut tried);
     }
     // IDs are ordered by time, so a record created after a long pause is drawn again and again. One
     // such record must not prevent a start, so records from the oldest on are tried too.
-    let mut from = Some(oldest);
-    while is_unreadable(&tried) && tried.len() < MORE_SAMPLES {
+    let (mut from, mut loaded) = (Some(oldest), 0);
+    while is_unreadable(&tried) && tried.len() < MORE_SAMPLES && loaded < MAX_LOADED {
         let Some(next) = from else { break };
         let Some(sample) = reads.sample(next).await? else { break };
-        tried.insert(sample.secret.id, opens(keyring, &sample));
+        loaded += 1;
+        try_sample(keyring, &sample, &mut tried);
         from =
             sample.secret.id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
     }
@@ -121,6 +126,14 @@ async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), Sta
         return Err(StartError::Unreadable { tried: tried.len(), failed });
     }
     Ok(())
+}
+
+/// Tries to decrypt a sampled record, and adds the result to `tried`. Skips a record of a project
+/// that is being purged, because its key was destroyed.
+fn try_sample(keyring: &Keyring, sample: &Sample, tried: &mut BTreeMap<SecretId, bool>) {
+    if !sample.key.as_ref().is_some_and(ProjectKeyRecord::is_destroyed) {
+        tried.insert(sample.secret.id, opens(keyring, sample));
+    }
 }
 
 fn failures(tried: &BTreeMap<SecretId, bool>) -> usize {

@@ -1,5 +1,7 @@
 //! Identity providers: verification of the tokens with which users sign in.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::model::{Cause, Error, Identity};
@@ -15,6 +17,23 @@ pub trait IdentityVerifier: Send + Sync {
     async fn enrich(&self, _token: &str, identity: Identity) -> Result<Identity, Unverified> {
         Ok(identity)
     }
+
+    /// Returns the age of the provider's key set and the numbers of its fetches; `None` if the
+    /// verifier fetches no keys.
+    fn key_set(&self) -> Option<KeySetUsage> {
+        None
+    }
+}
+
+/// Age of the key set of an identity provider, and numbers of its fetches, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeySetUsage {
+    /// Time since the last successful fetch; `None` before the first one.
+    pub age: Option<Duration>,
+    /// Number of fetches that succeeded.
+    pub succeeded: u64,
+    /// Number of fetches that failed.
+    pub failed: u64,
 }
 
 /// Reason why a token was not accepted.

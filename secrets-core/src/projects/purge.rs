@@ -1,4 +1,5 @@
-//! Purge: permanently deletes projects whose restore period has ended.
+//! Purge: permanently deletes projects whose restore period has ended. The first transaction
+//! destroys the project keys; the following transactions delete the rows in batches.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use chrono::TimeDelta;
 use crate::access::RESTORE_PERIOD;
 use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem};
 use crate::model::{Error, Result, Time};
-use crate::store::{ProjectRecord, PurgeProgress};
+use crate::store::{AuditRecord, ProjectRecord, PurgeProgress};
 
 /// Safety margin added to the restore period. The clocks of nodes differ; without the margin, one
 /// node could delete a project that another node is still restoring.
@@ -38,9 +39,9 @@ pub const PURGE: Periodic = Periodic {
 };
 
 /// Permanently deletes the secrets, versions, environments and keys of all projects that can no
-/// longer be restored. Uses short transactions, so that other writers do not wait long. Returns the
-/// number of purged projects. A row without a name remains for each project, so that its slug is
-/// never reused.
+/// longer be restored. First destroys the keys of a project, then deletes its rows in short
+/// transactions, so that other writers do not wait long. Returns the number of purged projects. A
+/// row without a name remains for each project, so that its slug is never reused.
 ///
 /// If a project cannot be purged, the failure is reported, and the next call tries again. The other
 /// projects are purged nevertheless, unless the store is unavailable.
@@ -76,8 +77,25 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
     Ok(purged)
 }
 
+/// Purges a project. If the process stops at any point, the next purge continues.
 async fn purge_project(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
+    destroy_keys(engine, project, before).await?;
     while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
+    Ok(())
+}
+
+/// Destroys the keys of a project, so that its records cannot be decrypted any more, even those
+/// that are deleted much later. Does nothing if an earlier purge has destroyed the keys.
+async fn destroy_keys(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
+    let mut tx = engine.store().begin().await?;
+    let destroyed = tx.destroy_project_keys(project.id, before).await?;
+    if destroyed == 0 {
+        return Ok(());
+    }
+    let mut context = context(project);
+    context.details.insert("keys".to_owned(), destroyed.into());
+    tx.insert_audit(&[entry(engine, context, "project.keys_destroyed")]).await?;
+    tx.commit().await?;
     Ok(())
 }
 
@@ -89,15 +107,21 @@ async fn purge_batch(
     let mut tx = engine.store().begin().await?;
     let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
     if purge == PurgeProgress::Complete {
-        let context = AuditContext {
-            team: Some(project.team),
-            project: Some((project.id, project.slug.to_string())),
-            resource: Some(("project", Some(project.id.uuid()), None)),
-            ..AuditContext::default()
-        };
-        let entry = context.into_entry(&Caller::system(), "project.purged", engine.now());
-        tx.insert_audit(&[entry]).await?;
+        tx.insert_audit(&[entry(engine, context(project), "project.purged")]).await?;
     }
     tx.commit().await?;
     Ok(purge)
+}
+
+fn context(project: &ProjectRecord) -> AuditContext {
+    AuditContext {
+        team: Some(project.team),
+        project: Some((project.id, project.slug.to_string())),
+        resource: Some(("project", Some(project.id.uuid()), None)),
+        ..AuditContext::default()
+    }
+}
+
+fn entry(engine: &Engine, context: AuditContext, action: &'static str) -> AuditRecord {
+    context.into_entry(&Caller::system(), action, engine.now())
 }

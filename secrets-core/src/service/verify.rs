@@ -6,11 +6,13 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Service, manifests};
-use crate::crypto::{ProjectKey, Sealed};
+use crate::crypto::{ProjectKey, ProjectKeyRecord, Sealed};
 use crate::engine::records::{description_context, value_context};
 use crate::model::{EnvironmentId, Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{RotationContext, SealedField};
-use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
+use crate::store::{
+    Reads, RotationLocation, RotationRecord, Sample, SecretRecord, StoreError, StoreResult,
+};
 
 /// Result of [`Service::verify_records`], which tries to decrypt every stored record of secrets and
 /// rotations.
@@ -49,7 +51,8 @@ struct Keys {
 impl Service {
     /// Tries to decrypt every record of every secret and rotation, including those of deleted
     /// projects, and compares the secrets of each environment with its manifest. Returns the
-    /// numbers of readable records, and the secrets and rotations with unreadable records.
+    /// numbers of readable records, and the secrets and rotations with unreadable records. Projects
+    /// that are being purged are left out, because their keys were destroyed.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.engine.store().read().await?;
         let mut verified = VerifiedRecords::default();
@@ -58,6 +61,12 @@ impl Service {
         while let Some(next) = from {
             let Some(sample) = reads.sample(next).await? else { break };
             let id = sample.secret.id;
+            from = after(id.uuid()).map(SecretId::from);
+            if let Some(key) = &sample.key
+                && is_purged(reads.as_mut(), key).await?
+            {
+                continue;
+            }
             match self.verify_sample(reads.as_mut(), &mut keys, &sample).await? {
                 Some(records) => {
                     verified.secrets += 1;
@@ -65,7 +74,6 @@ impl Service {
                 }
                 None => verified.unreadable.push(id),
             }
-            from = after(id.uuid()).map(SecretId::from);
         }
         self.verify_rotations(reads.as_mut(), &mut verified).await?;
         drop(reads);
@@ -82,31 +90,36 @@ impl Service {
         let mut from = Some(RotationId::from(Uuid::nil()));
         while let Some(next) = from {
             let Some(rotation) = reads.next_rotation(next).await? else { break };
-            match self.verify_rotation(reads, &rotation).await? {
+            from = after(rotation.id.uuid()).map(RotationId::from);
+            let place = match reads.rotation_location(rotation.id).await {
+                Ok(place) => place,
+                // The project has no key, or its record is damaged.
+                Err(StoreError::Corrupt(_)) => None,
+                Err(error) => return Err(error),
+            };
+            if place.as_ref().is_some_and(RotationLocation::is_purged) {
+                continue;
+            }
+            match self.verify_rotation(reads, &rotation, place).await? {
                 Some(records) => {
                     verified.rotations += 1;
                     verified.rotation_records += records;
                 }
                 None => verified.unreadable_rotations.push(rotation.id),
             }
-            from = after(rotation.id.uuid()).map(RotationId::from);
         }
         Ok(())
     }
 
     /// Decrypts all records of a rotation. Returns their number, or `None` if one of them cannot be
-    /// decrypted.
+    /// decrypted or the location of the rotation is unknown.
     async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
         rotation: &RotationRecord,
+        place: Option<RotationLocation>,
     ) -> StoreResult<Option<u64>> {
-        let place = match reads.rotation_location(rotation.id).await {
-            Ok(Some(place)) => place,
-            // The project has no key, or its record is damaged.
-            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(place) = place else { return Ok(None) };
         let Ok(place) = RotationContext::new(self.engine.keyring(), place) else { return Ok(None) };
         let sealer = place.sealer(self.engine.keyring());
         let mut kept =
@@ -195,6 +208,12 @@ impl Service {
         }
         Ok(keys.by_version.get(&version).and_then(Option::as_ref))
     }
+}
+
+/// True if a purge has destroyed this key. False if the project is not deleted: then the key was
+/// emptied in the database, and the records of the project are reported as unreadable.
+async fn is_purged(reads: &mut dyn Reads, key: &ProjectKeyRecord) -> StoreResult<bool> {
+    Ok(key.is_destroyed() && reads.project_key(key.project, key.version).await?.is_none())
 }
 
 /// Returns the ID that follows this one; `None` after the highest possible ID.

@@ -67,8 +67,8 @@ pub struct ProjectKeyCounts {
     pub retired: u64,
 }
 
-/// Read access to the versions of project keys. Includes the keys of deleted projects that are not
-/// purged yet.
+/// Read access to the versions of project keys. Includes the keys of deleted projects, until a purge
+/// [destroys](KeyWrites::destroy_project_keys) them.
 #[async_trait]
 pub trait KeyReads: Send {
     /// Returns the time of the pending request to replace all older project keys; `None` if no
@@ -119,11 +119,11 @@ pub trait KeyWrites: Send {
 
     /// Inserts the next version of a project's key, and marks the earlier versions as replaced.
     /// Fails with `Duplicate` if the version already exists, or if the keys of the project were
-    /// purged.
+    /// destroyed or purged.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
-    /// Locks the row of a replaced project key. Fails with `Stale` if the key was purged with its
-    /// project, or if it is retired.
+    /// Locks the row of a replaced project key. Fails with `Stale` if the key is retired, destroyed
+    /// or purged.
     async fn lock_project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<()>;
 
     /// Replaces an encrypted record by the same content, encrypted with another key. Returns false,
@@ -143,6 +143,12 @@ pub trait KeyWrites: Send {
         version: u32,
         now: Time,
     ) -> StoreResult<()>;
+
+    /// Destroys all versions of the key of a project that was deleted before `before`: replaces each
+    /// wrapped key by an empty value, so that no record of the project can be decrypted any more.
+    /// Returns the number of keys that were destroyed. Does nothing if the project is not deleted,
+    /// or was deleted later. The rows stay until the purge is complete.
+    async fn destroy_project_keys(&mut self, project: ProjectId, before: Time) -> StoreResult<u64>;
 }
 
 impl SealedColumn {

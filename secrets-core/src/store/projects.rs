@@ -129,7 +129,8 @@ pub trait ProjectWrites: Send {
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
 
     /// Restores a project that was deleted after `since`. Does not add the project to the scopes of
-    /// service tokens again. Fails with `Stale` if no such project exists.
+    /// service tokens again. Fails with `Stale` if no such project exists, or if its keys were
+    /// destroyed.
     async fn restore_project(
         &mut self,
         project: ProjectId,

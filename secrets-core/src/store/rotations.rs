@@ -193,6 +193,15 @@ pub struct DueRotation {
     pub work_at: Time,
 }
 
+impl RotationLocation {
+    /// True if the project is deleted and a purge has destroyed its keys, so that the records of the
+    /// rotation cannot be decrypted any more.
+    #[must_use]
+    pub fn is_purged(&self) -> bool {
+        self.is_deleted && self.key.is_destroyed()
+    }
+}
+
 impl RotationRecord {
     /// Creates the record of an active rotation that has not run yet. The first rotation is due at
     /// `now`. The caller must set `work_at`, the time of the next work.

@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod purge;
 mod read;
 mod restore;
 mod update;

@@ -128,6 +128,21 @@ async fn a_project_key_opens_for_its_project_and_version_alone() {
 }
 
 #[tokio::test]
+async fn a_destroyed_project_key_is_no_failure_of_decryption() {
+    let keyring = create(&root()).await.2;
+    let record = keyring.draw_project_key(uuid::Uuid::from_u128(1).into(), 1);
+    let destroyed = ProjectKeyRecord { wrapped: Vec::new(), ..record.clone() };
+    let damaged = ProjectKeyRecord { wrapped: vec![7; record.wrapped.len()], ..record.clone() };
+    let failures = || keyring.failures().values().iter().map(|(_, count)| count).sum::<u64>();
+
+    assert!(destroyed.is_destroyed() && !record.is_destroyed() && !damaged.is_destroyed());
+    assert_eq!(keyring.project_key(&destroyed).err(), Some(ProjectKeyError::Destroyed));
+    assert_eq!(failures(), 0);
+    assert_eq!(keyring.project_key(&damaged).err(), Some(ProjectKeyError::Undecryptable));
+    assert_eq!(failures(), 1);
+}
+
+#[tokio::test]
 async fn a_key_row_that_is_missing_is_noticed() {
     let root = root();
     let (record, keys, _) = create(&root).await;

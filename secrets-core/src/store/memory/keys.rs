@@ -31,7 +31,7 @@ impl<S: Snapshot> KeyReads for Session<S> {
         let newest = state.project_keys.keys().filter_map(|project| {
             let key = state.newest_key(*project).ok()?;
             let times = state.key_times.get(&(*project, key.version))?;
-            (times.created < before).then_some(key)
+            (times.created < before && !key.is_destroyed()).then_some(key)
         });
         Ok(newest.take(limit as usize).collect())
     }
@@ -47,14 +47,19 @@ impl<S: Snapshot> KeyReads for Session<S> {
             let (project, version) = place;
             let key = state.project_keys.get(project)?.get(version).map(owned)?;
             let newest = state.newest_key(*project).ok()?;
-            (Some(*place) > after).then_some(ReplacedKey { key, replaced_at, newest })
+            let is_listed = Some(*place) > after && !key.is_destroyed();
+            is_listed.then_some(ReplacedKey { key, replaced_at, newest })
         });
         Ok(replaced.take(limit as usize).collect())
     }
 
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts> {
+        let state = self.state();
         let mut counts = ProjectKeyCounts::default();
-        for times in self.state().key_times.values() {
+        for ((project, _), times) in &state.key_times {
+            if state.are_keys_destroyed(*project) {
+                continue;
+            }
             match (times.replaced, times.retired) {
                 (None, _) => counts.current += 1,
                 (Some(_), None) => counts.replaced += 1,
@@ -97,7 +102,8 @@ impl KeyWrites for Session<Pending> {
 
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
-        let keys = state.project_keys.get_mut(&key.project);
+        let is_destroyed = state.are_keys_destroyed(key.project);
+        let keys = state.project_keys.get_mut(&key.project).filter(|_| !is_destroyed);
         let Some(keys) = keys.filter(|keys| !keys.contains_key(&key.version)) else {
             return Err(StoreError::Duplicate(Subject::Project));
         };
@@ -137,15 +143,41 @@ impl KeyWrites for Session<Pending> {
         self.state_mut().replaced_key(project, version)?.retired = Some(now);
         Ok(())
     }
+
+    async fn destroy_project_keys(&mut self, project: ProjectId, before: Time) -> StoreResult<u64> {
+        let state = self.state_mut();
+        if state.deleted_projects.get(&project).is_none_or(|deleted| deleted.0 >= before) {
+            return Ok(0);
+        }
+        let Some(keys) = state.project_keys.get_mut(&project) else { return Ok(0) };
+        let mut destroyed = 0;
+        for (version, key) in keys.clone() {
+            if !key.is_destroyed() {
+                let blank = ProjectKeyRecord { wrapped: Vec::new(), ..owned(&key) };
+                keys.insert(version, blank.into());
+                destroyed += 1;
+            }
+        }
+        Ok(destroyed)
+    }
 }
 
 impl State {
     /// Returns the times of creation, replacement and retirement of a project key that was replaced
-    /// and is not retired.
+    /// and is neither retired nor destroyed.
     fn replaced_key(&mut self, project: ProjectId, version: u32) -> StoreResult<&mut KeyTimes> {
+        if self.are_keys_destroyed(project) {
+            return Err(GONE);
+        }
         let times = self.key_times.get_mut(&(project, version));
         let replaced = times.filter(|times| times.replaced.is_some() && times.retired.is_none());
         replaced.ok_or(GONE)
+    }
+
+    /// True if a purge has destroyed the keys of this project.
+    pub(super) fn are_keys_destroyed(&self, project: ProjectId) -> bool {
+        let keys = self.project_keys.get(&project);
+        keys.is_some_and(|keys| keys.values().any(|key| key.is_destroyed()))
     }
 
     /// Deletes all encryption keys of a project.

@@ -123,6 +123,9 @@ impl ProjectWrites for Session<Pending> {
         since: Time,
     ) -> StoreResult<()> {
         let state = self.state_mut();
+        if state.are_keys_destroyed(project) {
+            return Err(GONE);
+        }
         let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
         let record = deleted.map(|deleted| deleted.1.clone()).ok_or(GONE)?;
         state.deleted_projects.remove(&project);

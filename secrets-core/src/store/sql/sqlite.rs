@@ -109,6 +109,9 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // Overwrites the bytes of deleted and replaced rows with zeros in the pages that are written
+        // anyway, so that no page keeps a destroyed project key.
+        .pragma("secure_delete", "FAST")
         .pragma("wal_autocheckpoint", checkpoints::COMMIT_PAGES)
         // Keeps the temporary table of `changes` in memory, so that it needs no file.
         .pragma("temp_store", "memory");

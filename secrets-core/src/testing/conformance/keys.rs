@@ -134,6 +134,94 @@ pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn
     assert_eq!(seen.project_key_counts().await.unwrap(), ProjectKeyCounts::default());
 }
 
+/// `destroy_project_keys` changes only the keys of a project that was deleted before the given
+/// time. It destroys all versions, and keeps their rows.
+pub async fn keys_are_destroyed_only_after_the_restore_period(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (id, other) = (world.project.id, project(&world.team, "other"));
+    let other_key = project_key(&other);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+    tx.insert_project(&other, &other_key).await.unwrap();
+    tx.insert_project_key(&version(&world.key, 2), at(5)).await.unwrap();
+    tx.delete_project(other.id, at(60)).await.unwrap();
+    assert_eq!(tx.destroy_project_keys(id, at(99)).await.unwrap(), 0);
+    tx.delete_project(id, at(60)).await.unwrap();
+    assert_eq!(tx.destroy_project_keys(id, at(60)).await.unwrap(), 0);
+    assert_eq!(tx.destroy_project_keys(ProjectId::draw(at(0)), at(99)).await.unwrap(), 0);
+    let mut seen = committed(store, tx).await;
+    let counts = ProjectKeyCounts { current: 2, replaced: 1, retired: 0 };
+    assert_eq!(seen.project_key_counts().await.unwrap(), counts);
+    assert!(!is_sampled_key_destroyed(seen.as_mut()).await);
+    drop(seen);
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.destroy_project_keys(id, at(61)).await.unwrap(), 2);
+    assert_eq!(tx.destroy_project_keys(id, at(61)).await.unwrap(), 0);
+    tx.commit().await.unwrap();
+
+    let mut seen = read(store).await;
+    assert!(is_sampled_key_destroyed(seen.as_mut()).await);
+    let counts = ProjectKeyCounts { current: 1, replaced: 0, retired: 0 };
+    assert_eq!(seen.project_key_counts().await.unwrap(), counts);
+    assert_eq!(seen.aged_project_keys(at(99), 9).await.unwrap(), [other_key]);
+}
+
+/// Destroyed keys are not listed as aged or replaced. They cannot be locked, retired or replaced.
+pub async fn a_destroyed_key_is_not_used_again(store: &dyn Store) {
+    let world = World::build(store).await;
+    let id = world.project.id;
+    let mut tx = begin(store).await;
+    tx.insert_project_key(&version(&world.key, 2), at(5)).await.unwrap();
+    tx.delete_project(id, at(60)).await.unwrap();
+    assert_eq!(tx.destroy_project_keys(id, at(61)).await.unwrap(), 2);
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.aged_project_keys(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.replaced_project_keys(None, 9).await.unwrap(), []);
+    assert_eq!(seen.project_key_counts().await.unwrap(), ProjectKeyCounts::default());
+    drop(seen);
+    let mut tx = begin(store).await;
+    assert_stale(tx.lock_project_key(id, 1).await, Subject::Project);
+    assert_stale(tx.retire_project_key(id, 1, at(70)).await, Subject::Project);
+    let third = version(&world.key, 3);
+    assert_duplicate(tx.insert_project_key(&third, at(70)).await, Subject::Project);
+}
+
+/// A project whose keys were destroyed cannot be restored. It stays listed for the purge, which
+/// deletes its rows.
+pub async fn a_project_with_destroyed_keys_is_purged_and_not_restored(store: &dyn Store) {
+    let world = World::build(store).await;
+    let id = world.project.id;
+    let kept = encrypted(store, &world).await;
+    let mut tx = begin(store).await;
+    tx.delete_project(id, at(60)).await.unwrap();
+    assert_eq!(tx.destroy_project_keys(id, at(61)).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    assert_stale(tx.restore_project(id, at(62), at(0)).await, Subject::Project);
+    drop(tx);
+    let mut seen = read(store).await;
+    assert_eq!(seen.purgeable_projects(at(61), 9).await.unwrap().len(), 1);
+    let location = seen.rotation_location(kept.rotation.id).await.unwrap().unwrap();
+    assert!(location.is_purged() && location.key.is_destroyed());
+    drop(seen);
+    let mut progress = purge(store, &world).await;
+    assert_eq!(progress, PurgeProgress::Partial);
+    while progress == PurgeProgress::Partial {
+        progress = purge(store, &world).await;
+    }
+    assert_eq!(progress, PurgeProgress::Complete);
+    assert_eq!(read(store).await.purgeable_projects(at(61), 9).await.unwrap(), []);
+}
+
+/// True if the project key that the store returns with the only secret was destroyed.
+async fn is_sampled_key_destroyed(seen: &mut dyn Reads) -> bool {
+    let sample = seen.sample(Uuid::nil().into()).await.unwrap().unwrap();
+    sample.key.unwrap().is_destroyed()
+}
+
 async fn purge(store: &dyn Store, world: &World) -> PurgeProgress {
     let mut tx = begin(store).await;
     let progress = tx.purge_project(world.project.id, at(61), 9).await.unwrap();

@@ -229,6 +229,7 @@ macro_rules! store_conformance {
             a_first_version_has_replaced_nothing
             versions_come_newest_first
             versions_come_in_pages
+            only_an_existing_secret_has_a_history
             each_secret_has_versions_of_its_own
             several_secrets_are_replaced_at_once
             of_several_secrets_all_or_none_are_replaced
@@ -324,6 +325,9 @@ macro_rules! store_conformance {
             the_newest_key_is_found_by_its_age
             a_replaced_key_is_listed_until_it_is_retired
             keys_of_a_deleted_project_are_listed_until_it_is_purged
+            keys_are_destroyed_only_after_the_restore_period
+            a_destroyed_key_is_not_used_again
+            a_project_with_destroyed_keys_is_purged_and_not_restored
             encrypted_records_are_found_by_the_version_of_their_key
             an_encrypted_record_is_replaced_as_it_was_read
         }

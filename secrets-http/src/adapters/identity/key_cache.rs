@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use secrets_core::jwt::KeySet;
 use secrets_core::model::lock::lock;
-use secrets_core::ports::identity::Unverified;
+use secrets_core::ports::identity::{KeySetUsage, Unverified};
 use tokio::time::Instant;
 
 use super::Timings;
@@ -40,6 +40,8 @@ struct State {
     searched: Option<Instant>,
     /// Number of completed fetches.
     fetches: u64,
+    /// Number of completed fetches that failed.
+    failed: u64,
     is_refreshing: bool,
 }
 
@@ -114,6 +116,16 @@ impl KeyCache {
         state.usable(&self.timings).map(Some)
     }
 
+    /// Returns the age of the keys and the numbers of fetches.
+    pub(super) fn usage(&self) -> KeySetUsage {
+        let state = self.state();
+        KeySetUsage {
+            age: state.last.as_ref().map(|last| last.fetched.elapsed()),
+            succeeded: state.fetches - state.failed,
+            failed: state.failed,
+        }
+    }
+
     /// Runs a fetch in its own task and waits for the task. If the waiting caller is cancelled, the
     /// fetch continues. `seen` is the number of fetches that had completed when the caller decided
     /// to fetch.
@@ -175,6 +187,7 @@ impl State {
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot fetch the issuer's keys");
+                self.failed += 1;
                 self.failure = Some((Instant::now(), error.to_string()));
             }
         }

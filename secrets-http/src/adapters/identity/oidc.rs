@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use hyper::Uri;
 use secrets_core::jwt::{self, Expectations, JwtError, Keys};
 use secrets_core::model::{Clock, Identity};
-use secrets_core::ports::identity::{IdentityVerifier, Unverified};
+use secrets_core::ports::identity::{IdentityVerifier, KeySetUsage, Unverified};
 
 use super::Timings;
 use super::discovery::DiscoveryCache;
@@ -122,5 +122,9 @@ impl IdentityVerifier for OidcVerifier {
             Some(profile) => profile.complete(identity),
             None => identity,
         })
+    }
+
+    fn key_set(&self) -> Option<KeySetUsage> {
+        Some(self.cache.usage())
     }
 }

@@ -94,6 +94,7 @@ files![
     "windows/matching.js",
     "windows/palette.js",
     "windows/paste.js",
+    "windows/plan.js",
     "windows/review.js",
     "windows/save.js",
     "windows/selected.js",

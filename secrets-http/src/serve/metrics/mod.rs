@@ -31,6 +31,12 @@ pub const METRICS: &[(&str, &str, &str)] = &[
         "counter",
         "Credentials that were invalid or expired",
     ),
+    (
+        "secrets_key_set_age_seconds",
+        "gauge",
+        "Time since the keys of the identity provider were last fetched",
+    ),
+    ("secrets_key_set_fetches_total", "counter", "Fetches of the keys of the identity provider"),
     ("secrets_operation_failures_total", "counter", "Operations that failed in the service"),
     ("secrets_decryption_failures_total", "counter", "Stored records that could not be decrypted"),
     ("secrets_database_up", "gauge", "1 if the last health check reached the database"),

@@ -123,6 +123,7 @@ impl Sources {
                 labelled("worker", lags.map(|(worker, lag)| (worker, lag.as_secs())))
             }
             _ if name.starts_with("secrets_redis_") => self.redis(name),
+            _ if name.starts_with("secrets_key_set_") => self.key_set(name),
             _ if name.starts_with("secrets_worker_") => self.workers(name),
             _ if name.starts_with("secrets_database_connection") => self.connections(name),
             _ if name.starts_with("secrets_cache_") => self.cache(name),
@@ -168,6 +169,14 @@ impl Sources {
             _ if name == "secrets_redis_failures_total" => one(windows.failures()),
             state => one(u64::from(state == SharedState::Available)),
         }
+    }
+
+    fn key_set(&self, name: &str) -> Samples {
+        let Some(usage) = self.service.engine().key_set() else { return Vec::new() };
+        if name == "secrets_key_set_age_seconds" {
+            return usage.age.map(|age| one(age.as_secs())).unwrap_or_default();
+        }
+        labelled("result", [("ok", usage.succeeded), ("failed", usage.failed)])
     }
 
     fn connections(&self, name: &str) -> Samples {

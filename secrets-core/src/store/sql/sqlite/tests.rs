@@ -166,6 +166,32 @@ async fn a_commit_survives_a_loss_of_power() {
 }
 
 #[tokio::test]
+async fn a_destroyed_key_is_in_no_file_after_a_checkpoint() {
+    let (store, folder) = opened().await;
+    let world = World::build(&store).await;
+    let is_in_files = || {
+        ["secrets.db", "secrets.db-wal"].iter().any(|name| {
+            let bytes = std::fs::read(folder.path().join(name)).unwrap_or_default();
+            bytes.windows(world.key.wrapped.len()).any(|part| part == world.key.wrapped)
+        })
+    };
+    let checkpoint = async || {
+        let checkpoint = sqlx::query_scalar::<_, i64>("PRAGMA wal_checkpoint(TRUNCATE)");
+        assert_eq!(checkpoint.fetch_one(&store.pools().writers).await.unwrap(), 0);
+    };
+    checkpoint().await;
+    assert!(is_in_files());
+    let mut tx = store.begin().await.unwrap();
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    assert_eq!(tx.destroy_project_keys(world.project.id, at(61)).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    checkpoint().await;
+
+    assert!(!is_in_files());
+}
+
+#[tokio::test]
 async fn only_the_owner_can_access_the_files() {
     let (store, folder) = opened().await;
     World::build(&store).await;

@@ -27,6 +27,7 @@ impl<C: Connected> KeyReads for Session<C> {
             "SELECT y.project_id AS id, y.version, y.kek_id, y.wrapped
              FROM project_keys y JOIN projects p ON p.id = y.project_id
              WHERE y.replaced_at IS NULL AND COALESCE(y.created_at, p.created_at) < $1
+                 AND length(y.wrapped) > 0
              ORDER BY y.project_id
              LIMIT $2",
         );
@@ -46,7 +47,7 @@ impl<C: Connected> KeyReads for Session<C> {
              FROM project_keys y JOIN project_keys n
                  ON n.project_id = y.project_id AND n.replaced_at IS NULL
              WHERE y.replaced_at IS NOT NULL AND y.retired_at IS NULL
-                 AND (y.project_id, y.version) > ($1, $2)
+                 AND (y.project_id, y.version) > ($1, $2) AND length(y.wrapped) > 0
              ORDER BY y.project_id, y.version
              LIMIT $3",
         )
@@ -61,7 +62,7 @@ impl<C: Connected> KeyReads for Session<C> {
             "SELECT COUNT(*) - COUNT(replaced_at) AS present,
                     COUNT(replaced_at) - COUNT(retired_at) AS replaced,
                     COUNT(retired_at) AS retired
-             FROM project_keys",
+             FROM project_keys WHERE length(wrapped) > 0",
         );
         let counts = self.one("project_keys", statement, |row| {
             Ok(ProjectKeyCounts {
@@ -108,10 +109,11 @@ impl KeyWrites for Session<Transaction> {
     }
 
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()> {
-        // First, so that the row of the key before is locked: a purge deletes it.
+        // First, so that the row of the key before is locked: a purge changes and deletes it.
         let statement = sqlx::query(
             "UPDATE project_keys SET replaced_at = $1
-             WHERE project_id = $2 AND version < $3 AND replaced_at IS NULL",
+             WHERE project_id = $2 AND version < $3 AND replaced_at IS NULL
+                 AND length(wrapped) > 0",
         )
         .bind(now)
         .bind(key.project.uuid())
@@ -136,7 +138,7 @@ impl KeyWrites for Session<Transaction> {
         let statement = sqlx::query(
             "UPDATE project_keys SET kek_id = kek_id
              WHERE project_id = $1 AND version = $2
-                 AND replaced_at IS NOT NULL AND retired_at IS NULL",
+                 AND replaced_at IS NOT NULL AND retired_at IS NULL AND length(wrapped) > 0",
         )
         .bind(project.uuid())
         .bind(i64::from(version));
@@ -171,14 +173,40 @@ impl KeyWrites for Session<Transaction> {
         let statement = sqlx::query(
             "UPDATE project_keys SET retired_at = $1
              WHERE project_id = $2 AND version = $3
-                 AND replaced_at IS NOT NULL AND retired_at IS NULL",
+                 AND replaced_at IS NOT NULL AND retired_at IS NULL AND length(wrapped) > 0",
         )
         .bind(now)
         .bind(project.uuid())
         .bind(i64::from(version));
         self.change(Subject::Project, statement).await
     }
+
+    async fn destroy_project_keys(&mut self, project: ProjectId, before: Time) -> StoreResult<u64> {
+        // Locks the row of the project, so that it is not restored at the same time.
+        let hold = sqlx::query(
+            "UPDATE projects SET updated_at = updated_at WHERE id = $1 AND deleted_at < $2",
+        );
+        if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
+            return Ok(0);
+        }
+        // Until no key is left: on PostgreSQL, a statement that waited for the row of a key does
+        // not see the next version of the key, which was committed meanwhile.
+        let mut destroyed = 0;
+        loop {
+            let statement = sqlx::query(
+                "UPDATE project_keys SET wrapped = $1
+                 WHERE project_id = $2 AND length(wrapped) > 0",
+            );
+            match self.write(statement.bind(DESTROYED).bind(project.uuid())).await? {
+                0 => return Ok(destroyed),
+                more => destroyed += more,
+            }
+        }
+    }
 }
+
+/// Value that replaces the wrapped key of a destroyed project key.
+const DESTROYED: &[u8] = &[];
 
 /// First part of a query for encrypted records by the version of their key. The version is in bytes
 /// 4 to 7 (counted from 1) of a record.

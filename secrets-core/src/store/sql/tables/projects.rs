@@ -178,7 +178,9 @@ impl ProjectWrites for Session<Transaction> {
     ) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE projects SET deleted_at = NULL, updated_at = $2
-             WHERE id = $1 AND deleted_at > $3",
+             WHERE id = $1 AND deleted_at > $3 AND NOT EXISTS
+                 (SELECT 1 FROM project_keys y
+                  WHERE y.project_id = projects.id AND length(y.wrapped) = 0)",
         );
         let statement = statement.bind(project.uuid()).bind(now).bind(since);
         self.change(Subject::Project, statement).await
