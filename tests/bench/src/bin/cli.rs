@@ -1,6 +1,6 @@
 //! Benchmark of the command-line program `secrets`: times of commands compared with `true` and
 //! `curl`, the throughput of `run --mask`, delays of `run`, the scan of a long Git history, and the
-//! size of the program file. `docs/benchmarks.md` describes it.
+//! size of the program file. `docs/performance.md` describes it.
 
 use std::fmt::Write as _;
 use std::fs;
