@@ -1,6 +1,7 @@
 //! Tests of the traces that the server program exports with OpenTelemetry.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,19 +13,28 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message as _;
-use secrets_tests::{Receiver, Taken, paths};
+use secrets_tests::{Receiver, Taken, paths, targets};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::program::{Program, folder, jwt};
+use crate::program::{Program, folder, jwt, log_path};
+use crate::rotations::world::until;
 
 /// Trace and span that a client names in the header `traceparent`.
 const TRACE: u128 = 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c;
 const PARENT: u64 = 0xb7ad_6b71_6920_3331;
 
+/// Credential that the program sends to the collector.
+const CREDENTIAL: &str = "kvc_collector_credential";
+
+/// Certificate that did not sign the certificates of the test servers.
+const OTHER_AUTHORITY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../secrets-http/src/testdata/certificate.pem");
+
 fn serve(name: &str, folder: &Path, collector: &str) -> Program {
     Program::serve(name, &folder.join("secrets.db"))
         .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+        .with("OTEL_EXPORTER_OTLP_HEADERS", &format!("authorization={CREDENTIAL}"))
         .with("OTEL_BSP_SCHEDULE_DELAY", "50")
 }
 
@@ -142,4 +152,55 @@ async fn a_collector_that_does_not_answer_delays_neither_requests_nor_the_stop()
     // Less than the 10 seconds of an export.
     assert!(program.terminate(Duration::from_secs(8)).success());
     drop(collector);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spans_are_exported_over_tls_if_the_certificate_is_trusted() {
+    let folder = folder("traces_tls");
+    let collector = Receiver::start_with_tls().await;
+    let authority = targets::servers().join("ca.pem");
+    let mut program = serve("traces_tls", &folder, &collector.url(""))
+        .with("SSL_CERT_FILE", authority.to_str().unwrap())
+        .start();
+
+    program.person("alice").await;
+    assert!(program.terminate(Duration::from_secs(20)).success());
+
+    let taken = collector.taken();
+    assert!(spans(&taken).iter().any(|span| span.name == "POST /api/v1/auth/sync"));
+    assert!(taken.iter().all(|export| export.header("authorization") == CREDENTIAL));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_request() {
+    let name = "traces_untrusted";
+    let folder = folder(name);
+    let _ = fs::remove_file(log_path(name));
+    let collector = Receiver::start_with_tls().await;
+    let mut program = serve(name, &folder, &collector.url(""))
+        .with("SSL_CERT_FILE", OTHER_AUTHORITY)
+        // The queue holds fewer spans than the requests have.
+        .with("OTEL_BSP_MAX_QUEUE_SIZE", "16")
+        .with("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+        .start();
+    let token = jwt("alice");
+    let client = program.bearer(&token);
+
+    for _ in 0..50 {
+        let began = Instant::now();
+        client.post("/api/v1/auth/sync", &json!({})).await.is(200);
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+    let log = || fs::read_to_string(log_path(name)).unwrap();
+    let is_failure = |line: &str| line.contains("ERROR") && line.contains("HTTP export failed");
+    until("the log has a failed export", async || log().lines().any(is_failure)).await;
+
+    // Less than the 10 seconds of an export.
+    assert!(program.terminate(Duration::from_secs(8)).success());
+    assert!(collector.connections() > 0);
+    assert!(collector.taken().is_empty());
+    let log = log();
+    for secret in [CREDENTIAL, &token] {
+        assert!(!log.contains(secret), "the log contains {secret}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Webhook receiver for tests: an HTTP server in the process of the test.
+//! Webhook receiver for tests: an HTTP server in the process of the test, with or without TLS.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,17 +15,21 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use secrets_core::egress::{Dialer, EgressPolicy, Resolver, SystemResolver};
 use secrets_http::adapters::webhooks::HyperSender;
+use secrets_http::serve::tls;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
-use crate::{App, Build};
+use crate::{App, Build, targets};
 
 /// Running webhook receiver, which records all requests and sends the response that the test has
 /// set.
 pub struct Receiver {
     /// Address of the receiver.
     pub address: SocketAddr,
+    scheme: &'static str,
     seen: Arc<Seen>,
     running: JoinHandle<()>,
 }
@@ -106,16 +110,30 @@ impl Receiver {
     /// Starts a receiver on this address and port. It responds to every request with status 200.
     pub async fn start_on(address: IpAddr, port: u16) -> Self {
         let listener = TcpListener::bind((address, port)).await.unwrap();
+        Self::start_with(listener, None)
+    }
+
+    /// Starts a receiver with TLS that responds to every request with status 200. Its certificate is
+    /// that of the test servers, signed by the authority in `ca.pem` of [`targets::servers`].
+    pub async fn start_with_tls() -> Self {
+        let folder = targets::servers();
+        let tls = tls::acceptor(&folder.join("certificate.pem"), &folder.join("key.pem")).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        Self::start_with(listener, Some(tls))
+    }
+
+    fn start_with(listener: TcpListener, tls: Option<TlsAcceptor>) -> Self {
         let address = listener.local_addr().unwrap();
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let seen = Arc::new(Seen::default());
-        let running = tokio::spawn(accept(listener, Arc::clone(&seen)));
-        Self { address, seen, running }
+        let running = tokio::spawn(accept(listener, tls, Arc::clone(&seen)));
+        Self { address, scheme, seen, running }
     }
 
     /// Returns the URL of this path on the receiver.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 
     /// Sets the status and the headers of the response to all later requests.
@@ -177,20 +195,28 @@ impl Taken {
     }
 }
 
-async fn accept(listener: TcpListener, seen: Arc<Seen>) {
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, seen: Arc<Seen>) {
     while let Ok((stream, _)) = listener.accept().await {
         seen.connections.fetch_add(1, Ordering::SeqCst);
-        let seen = Arc::clone(&seen);
+        let (tls, seen) = (tls.clone(), Arc::clone(&seen));
         tokio::spawn(async move {
-            let answer = |request| {
-                let seen = Arc::clone(&seen);
-                async move { Ok::<_, Infallible>(take(&seen, request).await) }
-            };
-            let connection =
-                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
-            let _ = connection.await;
+            let Some(tls) = tls else { return serve(stream, seen).await };
+            // The handshake fails if the client does not trust the certificate.
+            if let Ok(stream) = tls.accept(stream).await {
+                serve(stream, seen).await;
+            }
         });
     }
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin, seen: Arc<Seen>) {
+    let answer = |request| {
+        let seen = Arc::clone(&seen);
+        async move { Ok::<_, Infallible>(take(&seen, request).await) }
+    };
+    let connection =
+        http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+    let _ = connection.await;
 }
 
 async fn take(seen: &Seen, request: Request<Incoming>) -> Response<Full<Bytes>> {

@@ -86,10 +86,14 @@ impl<W: Write> Write for Paused<W> {
     }
 }
 
-/// False for the lines in which the AWS SDK writes whole requests, with keys and credentials: no
-/// setting turns them on. False for spans, which are used for traces only.
+/// False for lines of libraries that can contain credentials: no setting turns them on. The AWS SDK
+/// writes whole requests, with keys and credentials, and the export of traces writes URLs, with
+/// passwords. False for spans, which are used for traces only.
 fn is_for_log(line: &Metadata<'_>) -> bool {
-    line.is_event() && (*line.level() != Level::TRACE || !line.target().starts_with("aws_"))
+    let (level, target) = (*line.level(), line.target());
+    let is_of_aws = level == Level::TRACE && target.starts_with("aws_");
+    let is_of_traces = level > Level::INFO && target.starts_with("opentelemetry");
+    line.is_event() && !is_of_aws && !is_of_traces
 }
 
 /// Guard that exports the waiting spans and writes the waiting log lines when it is dropped, at the

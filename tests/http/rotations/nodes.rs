@@ -164,10 +164,10 @@ async fn rotations_claimed_before_a_failure_of_the_store_are_worked_on(kind: Kin
 
     left.store(1, Ordering::SeqCst);
     let claims = rotations::claim_rotations(node.engine()).await.unwrap();
-    let refused = rotations::claim_rotations(node.engine()).await;
+    let result = rotations::claim_rotations(node.engine()).await;
 
     assert_eq!(claims.len(), 1);
-    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    assert!(matches!(result, Err(Error::Unavailable(_))), "{result:?}");
 }
 
 on_every_store![;
