@@ -19,6 +19,7 @@ import coherence
 import failing
 import fairness
 import kill
+import linearizable
 import network
 import rolling
 import stops
@@ -44,6 +45,7 @@ DRILLS = {
     "rolling": (rolling.rolling, [Postgres]),
     "upgrade": (rolling.upgrade, [Postgres]),
     "coherence": (coherence.coherence, [Postgres]),
+    "linearizable": (linearizable.linearizable, [Sqlite, Postgres]),
     "tampered": (tampered.tampered, [Sqlite, Postgres]),
     "replayed": (tampered.replayed, [Sqlite, Postgres]),
 }

@@ -222,6 +222,13 @@ class Client:
         other.__dict__ |= {name: value for name, value in self.__dict__.items() if name in ("user", "team")}
         return other
 
+    def connect(self):
+        """Connects to the service if there is no connection. Raises OSError if that is not possible."""
+        if self.connection is None:
+            connection = http.client.HTTPConnection(*self.address, timeout=self.timeout)
+            connection.connect()
+            self.connection = connection
+
     def send(self, method, path, body=None, **headers):
         """Sends a request. Returns the status and the body; raises OSError if there is no response."""
         if self.connection is None:

@@ -170,7 +170,9 @@ impl Engine {
             }
             Err(error) => {
                 let (session, context, _) = cx.into_parts();
-                drop(session);
+                // The error can be the result of changes that are not committed yet.
+                let abandoned = async { Ok(O::Access::abandon(session).await?) };
+                limit.finish(false, abandoned).await?;
                 let recorded = async {
                     refusals::record_denied::<O>(self, caller, context, &error).await;
                     Ok(())
@@ -194,7 +196,7 @@ impl Engine {
             O::Access::complete(&mut session, &self.keyring, &manifests).await?;
         }
         match O::AUDIT {
-            _ if is_dry_run => drop(session),
+            _ if is_dry_run => O::Access::abandon(session).await?,
             Audit::Nothing => commit::<O>(session).await?,
             Audit::Change(action) => {
                 let entries = context.into_entries(caller, action, now);

@@ -84,6 +84,10 @@ pub trait Access: Send + 'static {
         manifests: &Manifests,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
+    /// Ends an operation that is not committed. Waits until the changes of other transactions that it
+    /// has seen are committed, and fails if they are lost. Does nothing for readers.
+    fn abandon(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
+
     /// Commits the transaction. Does nothing for readers.
     fn finish(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 }
@@ -116,6 +120,10 @@ impl Access for Read {
         Ok(())
     }
 
+    async fn abandon(_: Box<dyn Reads>) -> StoreResult<()> {
+        Ok(())
+    }
+
     async fn finish(_: Box<dyn Reads>) -> StoreResult<()> {
         Ok(())
     }
@@ -143,6 +151,10 @@ impl Access for Write {
         manifests: &Manifests,
     ) -> StoreResult<()> {
         manifests.store(keyring, session).await
+    }
+
+    async fn abandon(session: Box<dyn Tx>) -> StoreResult<()> {
+        session.roll_back().await
     }
 
     async fn finish(session: Box<dyn Tx>) -> StoreResult<()> {

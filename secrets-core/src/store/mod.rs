@@ -245,6 +245,10 @@ pub trait Tx:
     /// Commits the transaction: makes all its writes durable, and visible to others.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 
+    /// Rolls the transaction back. Unlike dropping it, waits until the changes of other transactions
+    /// that it has seen are committed. Fails if these changes are lost.
+    async fn roll_back(self: Box<Self>) -> StoreResult<()>;
+
     /// True if no other transaction runs at the same time as this one, so that everything that it
     /// has read stays as it is until its end, even without locks.
     fn is_exclusive(&self) -> bool {

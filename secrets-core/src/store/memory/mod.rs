@@ -119,6 +119,10 @@ impl Tx for Session<Pending> {
         Ok(())
     }
 
+    async fn roll_back(self: Box<Self>) -> StoreResult<()> {
+        Ok(())
+    }
+
     fn is_exclusive(&self) -> bool {
         true
     }

@@ -91,6 +91,12 @@ impl Transaction {
         self.is_open = false;
         Ok(())
     }
+
+    /// Rolls the transaction back. It has seen only committed changes of other transactions.
+    #[expect(clippy::unused_async, reason = "has the same signature on SQLite")]
+    pub(super) async fn roll_back(self) -> StoreResult<()> {
+        Ok(())
+    }
 }
 
 impl Drop for Transaction {

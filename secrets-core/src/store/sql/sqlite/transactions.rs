@@ -229,6 +229,12 @@ impl Transaction {
         self.finish(Group::end).await
     }
 
+    /// Rolls the transaction back, and waits for the commit of the earlier ones of its group, whose
+    /// changes it may have seen. Fails if this commit fails.
+    pub(super) async fn roll_back(self) -> StoreResult<()> {
+        self.finish(Group::roll_back).await
+    }
+
     /// Ends the transaction with the function `end`, and waits for the result of the commit. `end`
     /// runs in its own task, so that other transactions of the group do not depend on this caller.
     async fn finish<F: Future<Output = ()> + Send + 'static>(
@@ -299,12 +305,7 @@ impl Group {
     /// Commits the group and reports the result to its members.
     async fn commit(mut self) {
         match self.pooled.commit(self.cache.as_ref()).await {
-            Ok(()) => {
-                for member in self.members.drain(..) {
-                    member.send(Ok(())).ok();
-                }
-                self.release();
-            }
+            Ok(()) => self.succeed(),
             Err(error) => self.fail(&error),
         }
     }
@@ -318,16 +319,24 @@ impl Group {
             // because the disk is full.
             return self.fail(&error);
         }
-        if !self.members.is_empty() {
+        if self.ended_since.is_some() {
             return self.commit().await;
         }
         if self.is_open {
             let (connection, limit) = self.pooled.parts();
             let rolled_back = async { Manager::rollback(connection).await.map_err(failed) };
             if limit.apply(rolled_back).await.is_ok() {
-                self.release();
+                self.succeed();
             }
         }
+    }
+
+    /// Reports the success to all members, and passes the connection on.
+    fn succeed(mut self) {
+        for member in self.members.drain(..) {
+            member.send(Ok(())).ok();
+        }
+        self.release();
     }
 
     /// Reports an error to all members. The connection is rolled back and returned, or closed if

@@ -203,6 +203,10 @@ impl Tx for Session<Transaction> {
         self.0.commit().await
     }
 
+    async fn roll_back(self: Box<Self>) -> StoreResult<()> {
+        self.0.roll_back().await
+    }
+
     fn is_exclusive(&self) -> bool {
         Transaction::IS_EXCLUSIVE
     }

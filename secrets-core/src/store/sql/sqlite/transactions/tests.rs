@@ -139,6 +139,27 @@ async fn a_transaction_that_is_rolled_back_leaves_its_group() {
 }
 
 #[tokio::test]
+async fn a_rollback_waits_for_the_commit_of_changes_that_the_transaction_has_seen() {
+    let test = Test::open().await;
+    let mut first = test.begin().await;
+    let second = test.queue(false).await;
+    test.insert(&mut first, 0).await;
+    let first = tokio::spawn(first.commit());
+    let mut second = second.await.unwrap();
+    assert!(sees(&mut second, test.users[0].id).await);
+    assert!(test.committed().await.is_empty());
+
+    second.roll_back().await.unwrap();
+
+    assert_eq!(test.committed().await, [0]);
+    first.await.unwrap().unwrap();
+    let mut alone = test.begin().await;
+    test.insert(&mut alone, 1).await;
+    alone.roll_back().await.unwrap();
+    assert_eq!(test.committed().await, [0]);
+}
+
+#[tokio::test]
 async fn a_cancelled_statement_is_rolled_back_without_its_group() {
     let test = Test::open().await;
     let mut first = test.begin().await;
@@ -232,24 +253,27 @@ async fn nobody_waits_for_the_end_of_a_long_transaction() {
 
 #[tokio::test]
 async fn a_group_whose_commit_fails_fails_as_a_whole() {
-    let test = Test::open().await;
-    let mut first = test.begin().await;
-    test.insert(&mut first, 0).await;
-    let second = test.queue_bare();
-    let first = tokio::spawn(test.commit_when_joined(first).await);
-    let mut second = second.await.unwrap();
+    for is_rolled_back in [false, true] {
+        let test = Test::open().await;
+        let mut first = test.begin().await;
+        test.insert(&mut first, 0).await;
+        let second = test.queue_bare();
+        let first = tokio::spawn(test.commit_when_joined(first).await);
+        let mut second = second.await.unwrap();
 
-    // SQLite does this by itself in the worst cases of a full disk.
-    let (connection, _) = second.pooled().await.unwrap().parts();
-    sqlx::raw_sql("ROLLBACK").execute(connection).await.unwrap();
+        // SQLite does this by itself in the worst cases of a full disk.
+        let (connection, _) = second.pooled().await.unwrap().parts();
+        sqlx::raw_sql("ROLLBACK").execute(connection).await.unwrap();
 
-    second.commit().await.unwrap_err();
-    first.await.unwrap().unwrap_err();
-    assert!(test.committed().await.is_empty());
-    let mut next = test.begin().await;
-    test.insert(&mut next, 2).await;
-    next.commit().await.unwrap();
-    assert_eq!(test.committed().await, [2]);
+        let ended = if is_rolled_back { second.roll_back().await } else { second.commit().await };
+        ended.unwrap_err();
+        first.await.unwrap().unwrap_err();
+        assert!(test.committed().await.is_empty());
+        let mut next = test.begin().await;
+        test.insert(&mut next, 2).await;
+        next.commit().await.unwrap();
+        assert_eq!(test.committed().await, [2]);
+    }
 }
 
 #[tokio::test]
