@@ -79,7 +79,7 @@ function parsed(text) {
 const segment = encodeURIComponent;
 
 /** Returns the API path of an environment's secrets. @param {string} project @param {string} environment */
-const secretsOf = (project, environment) => `/projects/${segment(project)}/environments/${segment(environment)}/secrets`;
+export const secretsOf = (project, environment) => `/projects/${segment(project)}/environments/${segment(environment)}/secrets`;
 
 export const api = {
   me: async () => (await send("GET", "/users/me")).body,
@@ -111,39 +111,11 @@ export const api = {
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}`)).body.secret,
 
   /**
-   * Reads all secrets of an environment with their values. The audit log records it.
-   * @param {string} project @param {string} environment
-   */
-  exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,
-
-  /**
    * Changes secrets of several environments: makes all changes or none.
    * @param {string} project @param {any[]} changes @param {{ isDryRun?: boolean }} [options]
    */
   change: async (project, changes, { isDryRun = false } = {}) =>
     (await send("POST", `/projects/${segment(project)}/changes`, { body: { changes, dry_run: isDryRun } })).body,
-
-  /**
-   * Lists the previous versions of a secret without values, newest first.
-   * @param {string} project @param {string} environment @param {string} key
-   * @param {{ limit: number, before?: number }} page number of versions, and the version before which they were made
-   */
-  history: async (project, environment, key, { limit, before }) =>
-    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false&limit=${limit}${before ? `&before=${before}` : ""}`)).body.history,
-
-  /**
-   * Reads an earlier version of a secret with its value. The audit log records it.
-   * @param {string} project @param {string} environment @param {string} key @param {number} version
-   */
-  version: async (project, environment, key, version) =>
-    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=true&limit=1&before=${version + 1}`)).body.history[0],
-
-  /**
-   * Restores an earlier version of a secret as a new version.
-   * @param {string} project @param {string} environment @param {string} key @param {{ version: number, expected_version: number }} body
-   */
-  rollBack: async (project, environment, key, body) =>
-    (await send("POST", `${secretsOf(project, environment)}/${segment(key)}/rollback`, { body })).body.secret,
 
   /**
    * Opens the event stream of a project. The request has no header `x-secrets-page`.

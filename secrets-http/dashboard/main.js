@@ -13,26 +13,11 @@ import { DIALOG_STYLES, Empty, Ended, Failed, Notices, SECTION_STYLES, SignedOut
 import { projectsPath, route, start } from "./routes.js";
 import { words } from "./words.js";
 
-/**
- * Functions that load the module of a screen when it is opened, by the name of the screen in `routes.js`.
- * @type {Record<string, () => Promise<any>>}
- */
-const SECTIONS = {
-  projects: () => import("./sections/projects.js"),
-  account: () => import("./sections/account.js"),
-  access: () => import("./sections/access.js"),
-  audit: () => import("./sections/audit.js"),
-  environments: () => import("./sections/environments.js"),
-  members: () => import("./sections/members.js"),
-  rotations: () => import("./sections/rotations.js"),
-  scans: () => import("./sections/scans.js"),
-  settings: () => import("./sections/settings.js"),
-  tokens: () => import("./sections/tokens.js"),
-  usage: () => import("./sections/usage.js"),
-};
+/** True for a screen whose module, of the same name, is loaded when it is opened. @param {string} screen */
+const isSection = (screen) => !["secrets", "unknown"].includes(screen);
 
 /** @param {string} name */
-const loadSection = (name) => loadLate(SECTIONS[name], SECTION_STYLES);
+const loadSection = (name) => loadLate(() => import(`./sections/${name}.js`), SECTION_STYLES);
 
 /** @param {{ name: string, properties: Record<string, string | undefined> }} properties */
 function Section({ name, properties }) {
@@ -54,7 +39,7 @@ function Section({ name, properties }) {
 function Screen() {
   const { screen, ...properties } = route.value;
   if (screen === "secrets") return html`<${Project} key=${properties.project} name=${properties.project} />`;
-  if (SECTIONS[screen]) return html`<${Section} key=${JSON.stringify(route.value)} name=${screen} properties=${properties} />`;
+  if (isSection(screen)) return html`<${Section} key=${JSON.stringify(route.value)} name=${screen} properties=${properties} />`;
   const back = html`<a class="button" href=${projectsPath}>${words.errors.toProjects}</a>`;
   return html`<${Bar} /><main><${Empty} title=${words.errors.page} actions=${back} /></main>`;
 }
@@ -119,5 +104,5 @@ start();
 loadSession();
 // The section is loaded together with the account of the user. `Section` reports a failure.
 const { screen } = route.value;
-if (SECTIONS[screen]) loadSection(screen).catch(() => {});
+if (isSection(screen)) loadSection(screen).catch(() => {});
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("dashboard")));

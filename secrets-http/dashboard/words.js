@@ -74,7 +74,6 @@ export const words = {
     some: (/** @type {number} */ shown, /** @type {number} */ all) => `${count(shown)} of ${plural(all, "key")}`,
     missing: (/** @type {number} */ number) => `${count(number)} missing`,
     values: (/** @type {number} */ number) => plural(number, "value"),
-    noAccess: "no access",
     filter: "Filter keys",
     shows: {
       missing: "Missing",
@@ -110,7 +109,7 @@ export const words = {
     noAccess: "no access",
     restricted: "the environment that holds the value may not be read",
     equal: (/** @type {string} */ others) => `same value as ${others}`,
-    word: { hidden: "hidden", missing: "missing", noAccess: "no access" },
+    hiddenShort: "hidden",
     changed: (/** @type {string} */ age) => `changed ${age}`,
     reveal: "Reveal",
     hide: "Hide",
@@ -121,14 +120,7 @@ export const words = {
     empty: "empty value",
     failed: "Not revealed",
   },
-  selected: {
-    count: (/** @type {number} */ cells, /** @type {number} */ environments) =>
-      `${plural(cells, "cell")} of ${plural(environments, "environment")} selected`,
-    copy: "Copy lines",
-    copyTo: "Copy to…",
-    generate: "Generate",
-    end: "End selection",
-  },
+  selected: { copyTo: "Copy to…" },
   edit: {
     edit: "Edit",
     add: "Add key",
@@ -149,7 +141,6 @@ export const words = {
     },
     inheritors: (/** @type {string} */ names, /** @type {number} */ number) => `${names} ${number === 1 ? "inherits" : "inherit"} this.`,
     bar: "Changes that are not saved",
-    changes: (/** @type {number} */ number) => plural(number, "change"),
     count: (/** @type {number} */ number, /** @type {number} */ environments) =>
       `${plural(number, "change")} in ${plural(environments, "environment")}`,
     conflicts: (/** @type {number} */ number) => plural(number, "conflict"),
@@ -162,7 +153,6 @@ export const words = {
   large: "The file is larger than 4 MiB. Import it on the command line.",
   history: { button: "History" },
   column: { reveal: "Reveal all values" },
-  copied: "Copied",
   copiedOf: (/** @type {string} */ key, /** @type {string} */ environment) => `Copied ${key} of ${environment}. The read is recorded.`,
   copyRefused: "The browser did not allow copying. The value is selected below: press Ctrl-C.",
   clearClipboard: "Clear the clipboard",

@@ -71,7 +71,7 @@ test("the first screen imports all scripts outside of the folders that are loade
 test("all files together are small", (context) => {
   // Windows and sections are loaded when they are opened.
   const folders = { page: FIRST, windows: /^windows\//, sections: /^sections\// };
-  const most = { page: 154_000, windows: 108_000, sections: 174_000 };
+  const most = { page: 154_000, windows: 114_000, sections: 174_000 };
   for (const [part, pattern] of Object.entries(folders)) {
     const files = own.filter((name) => pattern.test(name));
     const bytes = files.reduce((sum, name) => sum + readFileSync(join(folder, name)).length, 0);

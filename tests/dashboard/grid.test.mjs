@@ -7,7 +7,7 @@ import { cell, goTo, launch, open, openGrid, withoutEvents } from "./browser.mjs
 import { caller, change, createChain, createLarge, createMarks } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
-let server, browser, call, token, team, slug;
+let server, browser, call, token, team, slug, large;
 const windows = [];
 
 async function opened(options = {}) {
@@ -22,6 +22,7 @@ before(async () => {
   call = caller(server.url, token);
   team = (await call("POST", "/auth/sync")).teams[0].team_id;
   slug = await createMarks(call);
+  large = (await createLarge(call)).slug;
   browser = await launch();
 });
 
@@ -260,7 +261,6 @@ test("staged changes stay in their columns when an environment is deleted, and i
 });
 
 test("1,000 keys of six environments are windowed", async (context) => {
-  const { slug: large } = await createLarge(call);
   const { page, seen } = await opened();
   await openGrid(page, server.url, large);
   const elements = () => page.evaluate(() => document.querySelectorAll("#grid *").length);
@@ -276,6 +276,48 @@ test("1,000 keys of six environments are windowed", async (context) => {
   context.diagnostic(`elements ${most}, requests ${seen.requests.length}`);
   assert.ok(most <= 1_200, `${most} elements`);
   assert.equal(await page.locator("#grid").getAttribute("aria-rowcount"), "1001");
+});
+
+test("row elements are reused while the grid scrolls, and are in the order of the rows afterwards", async () => {
+  const { page } = await opened();
+  await openGrid(page, server.url, large);
+  const { kept, rows } = await page.evaluate(async () => {
+    const grid = document.getElementById("grid");
+    const rows = () => [...grid.querySelectorAll(".rows [role=row]")];
+    const frame = () => new Promise(requestAnimationFrame);
+    const scroll = async (count) => {
+      for (let step = 0; step < count; step++) {
+        grid.scrollTop += 120;
+        await frame();
+      }
+    };
+    // The active row, which is rendered wherever the grid scrolls, has left the window.
+    await scroll(10);
+    const before = new Set(rows());
+    await scroll(30);
+    return { kept: rows().filter((row) => before.has(row)).length, rows: rows().length };
+  });
+  assert.equal(kept, rows);
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll("#grid .rows [role=row]")].map((row) => Number(row.getAttribute("aria-rowindex")));
+    return rows.every((row, place) => place === 0 || row > rows[place - 1]);
+  });
+  const texts = await page.evaluate(() =>
+    [...document.querySelectorAll("#grid .rows [role=row]")].map((row) => {
+      const [key, ...cells] = row.children;
+      const name = key.querySelector(".name").textContent;
+      const isRight = cells.every((cell, place) => cell.id === `cell-${row.dataset.row}-${place + 1}` && cell.getAttribute("aria-label").startsWith(`${name}, `));
+      return { row: Number(row.dataset.row), name, isRight };
+    }),
+  );
+  for (const { row, name, isRight } of texts) assert.ok(isRight && name === `SERVICE_${String(row).padStart(4, "0")}_TOKEN`, `${row} ${name}`);
+  // A state of a cell stays with its key, not with its element.
+  assert.equal(texts.length, rows);
+  await page.locator("#grid").press("Shift+ArrowDown");
+  await page.evaluate(() => document.getElementById("grid").scrollTo(0, 18_000));
+  await page.locator("[aria-label^='SERVICE_0500_TOKEN, load, ']").waitFor();
+  const selected = await page.locator("#grid [aria-selected=true]").evaluateAll((cells) => cells.map((cell) => cell.getAttribute("aria-label").split(", ")[0]));
+  assert.deepEqual(selected, ["SERVICE_0001_TOKEN"]);
 });
 
 test("all requests of these windows went to the server, and nothing failed in them", () => {

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/cells.js";
-import { NOTHING_STAGED, afterSave, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
+import { NOTHING_STAGED, conflictsOf, inheritorsOf, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
 import { lineDifferences } from "../../secrets-http/dashboard/windows/differences.js";
+import { afterSave, planOf, rebase } from "../../secrets-http/dashboard/windows/plan.js";
 import { root } from "./server.mjs";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });

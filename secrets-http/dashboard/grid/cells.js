@@ -37,7 +37,8 @@ export function markOf(row, column, environment) {
 export function shortText(mark, secret) {
   if (mark === "inherited") return secret?.from ?? "";
   if (mark === "inheritedHidden") return words.cell.inheritedHidden(secret?.from ?? "");
-  if (mark === "missing" || mark === "hidden" || mark === "noAccess") return words.cell.word[mark];
+  if (mark === "hidden") return words.cell.hiddenShort;
+  if (mark === "missing" || mark === "noAccess") return words.cell[mark];
   return secret ? `v${secret.version}` : "";
 }
 
@@ -182,35 +183,22 @@ export const contains = (rectangle, row, column) =>
  */
 export function moved(event, { row, column }, { rows, columns, page }) {
   if (event.altKey || event.metaKey) return null;
-  const to = (/** @type {number} */ row, /** @type {number} */ column) => ({
-    row: Math.max(0, Math.min(rows - 1, row)),
-    column: Math.max(0, Math.min(columns - 1, column)),
-  });
-  if (event.ctrlKey) {
-    if (event.key === "Home") return to(0, 0);
-    if (event.key === "End") return to(rows - 1, columns - 1);
-    return null;
-  }
-  switch (event.key) {
-    case "ArrowUp":
-      return to(row - 1, column);
-    case "ArrowDown":
-      return to(row + 1, column);
-    case "ArrowLeft":
-      return to(row, column - 1);
-    case "ArrowRight":
-      return to(row, column + 1);
-    case "Home":
-      return to(row, 0);
-    case "End":
-      return to(row, columns - 1);
-    case "PageUp":
-      return to(row - page, column);
-    case "PageDown":
-      return to(row + page, column);
-    default:
-      return null;
-  }
+  const places = event.ctrlKey
+    ? { Home: [0, 0], End: [rows - 1, columns - 1] }
+    : {
+        ArrowUp: [row - 1, column],
+        ArrowDown: [row + 1, column],
+        ArrowLeft: [row, column - 1],
+        ArrowRight: [row, column + 1],
+        Home: [row, 0],
+        End: [row, columns - 1],
+        PageUp: [row - page, column],
+        PageDown: [row + page, column],
+      };
+  const to = new Map(Object.entries(places)).get(event.key);
+  if (!to) return null;
+  const within = (/** @type {number} */ number, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, number));
+  return { row: within(to[0], rows), column: within(to[1], columns) };
 }
 
 /**

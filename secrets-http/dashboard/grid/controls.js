@@ -7,15 +7,42 @@ import { Icon, html } from "../parts/html.js";
 import { errorText } from "../parts/messages.js";
 import { ago, count, exactly, words } from "../words.js";
 import { SHOWS, description, isReadable, markOf, sizeOf, spoken } from "./cells.js";
-import { changeText, comparable, consequence, discard, editable, editables, isWritable, lastText } from "./editing.js";
-import { changeId } from "./staged.js";
+import { changeText, comparable, consequence, discard, editable, isWritable, lastText } from "./editing.js";
+import { secretId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
-/** @type {Record<string, string>} */
-const ICONS = { missing: "missing", override: "override", hidden: "hidden", managed: "managed" };
+/** @typedef {import("./state.js").GridState} GridState */
+/** @typedef {(action: any) => void} Act performs an action, whose name is one of `Action` in `cells.js` */
 
-/** Toolbar of the grid. @param {{ grid: import("./state.js").GridState, onEqual: () => void }} properties */
-export function Toolbar({ grid, onEqual }) {
+/**
+ * Actions of the grid that are buttons of its toolbar and of the bar for staged changes, and commands of the palette.
+ * @type {Record<string, import("../sections/parts.js").Action>}
+ */
+export const GRID_ACTIONS = {
+  review: { section: "secrets", label: words.edit.review, kind: "main", keys: "Ctrl-S", may: ({ changes = 0 }) => changes > 0 },
+  add: { section: "secrets", label: words.edit.add, icon: "plus", keys: "N", may: ({ writable = 0 }) => writable > 0 },
+  compare: { section: "secrets", label: words.grid.compare, short: "", icon: "compare", kind: "bare", keys: "D", may: ({ readable = 0 }) => readable > 1 },
+  legend: { section: "secrets", label: words.grid.legend, short: "", icon: "help", kind: "bare", keys: "?", may: ({ hasGrid }) => hasGrid },
+};
+
+/** Returns what the user may do in a grid. @param {GridState} grid */
+export const rightsOf = (grid) => ({
+  readable: comparable(grid).length,
+  writable: grid.environments.value.filter(isWritable).length,
+  changes: grid.staged.value.changes.size,
+  hasGrid: true,
+});
+
+/** Button of an action of the grid, if the user may do it. @param {{ grid: GridState, act: Act, name: string, kind?: string }} properties */
+export function GridButton({ grid, act, name, kind = GRID_ACTIONS[name].kind }) {
+  const { label, short = label, icon, keys, may } = GRID_ACTIONS[name];
+  return may?.(rightsOf(grid)) && html`<button class=${kind} aria-label=${label} title=${`${label} (${keys})`} onClick=${() => act(name)}>
+    ${icon && html`<${Icon} name=${icon} />`}${short}
+  </button>`;
+}
+
+/** Toolbar of the grid. @param {{ grid: GridState, act: Act, onEqual: () => void }} properties */
+export function Toolbar({ grid, act, onEqual }) {
   const shows = grid.shows.value;
   const counts = grid.counts.value;
   const onKeyDown = (/** @type {any} */ event) => {
@@ -50,23 +77,17 @@ export function Toolbar({ grid, onEqual }) {
           disabled=${!counts[place] && !shows.has(show)}
           onClick=${() => grid.toggle(show)}
         >
-          ${ICONS[show] && html`<${Icon} name=${ICONS[show]} />`}${words.grid.shows[show]} <span class="number">${count(counts[place])}</span>
+          ${show !== "recent" && html`<${Icon} name=${show} />`}${words.grid.shows[show]} <span class="number">${count(counts[place])}</span>
         </button>`,
       )}
     </div>
     <div class="rest">
-      ${grid.environments.value.some(isWritable) &&
-      html`<button onClick=${() => (grid.editing.value = "new")}><${Icon} name="plus" />${words.edit.add}</button>`}
-      ${comparable(grid).length > 1 &&
-      html`<button class="bare" aria-label=${words.grid.compare} title=${`${words.grid.compare} (d)`} onClick=${() => (grid.isComparing.value = true)}>
-        <${Icon} name="compare" />
-      </button>`}
+      <${GridButton} grid=${grid} act=${act} name="add" />
+      <${GridButton} grid=${grid} act=${act} name="compare" />
       <button class="chip" aria-pressed=${grid.isEqual.value} title=${words.grid.equalHint} onClick=${onEqual}>
         <${Icon} name="equal" />${words.grid.equal}
       </button>
-      <button class="bare" aria-label=${words.grid.legend} title=${`${words.grid.legend} (?)`} onClick=${() => (grid.isLegendOpen.value = true)}>
-        <${Icon} name="help" />
-      </button>
+      <${GridButton} grid=${grid} act=${act} name="legend" />
     </div>
   </div>`;
 }
@@ -85,24 +106,32 @@ function Value({ grid, value }) {
     <p class="quiet">${words.cell.revealed}</p>`;
 }
 
-/** Buttons for actions on the active cell. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
-function Buttons({ grid, secret, isOpen, isShown, act }) {
+/**
+ * Buttons for actions on cells. `list` has the action, the text and the key of each, or `false`.
+ * @param {{ act: Act, list: (string[] | false | undefined)[] }} properties
+ */
+export const Buttons = ({ act, list }) => html`<span class="buttons">
+  ${list.map((one) => one && html`<button key=${one[0]} onClick=${() => act(one[0])}>${one[1]}${one[2] && html`<kbd>${one[2]}</kbd>`}</button>`)}
+</span>`;
+
+/**
+ * Actions on the active cell.
+ * @param {any} grid @param {any} secret @param {boolean} isOpen @param {boolean} isShown
+ */
+function cellActions(grid, secret, isOpen, isShown) {
   const at = editable(grid);
   const { environment } = grid.target();
   const canCopyTo = grid.environments.value.some((/** @type {any} */ other) => isWritable(other) && other.id !== environment.id);
-  const button = (/** @type {string} */ action, /** @type {string} */ label, /** @type {string} */ key) =>
-    html`<button key=${action} onClick=${() => act(action)}>${label}<kbd>${key}</kbd></button>`;
-  const remove = secret?.from ? words.edit.uncover : words.edit.delete;
-  return html`<span class="buttons">
-    ${isOpen && button("reveal", isShown ? words.cell.hide : words.cell.reveal, isShown ? "Esc" : "Enter")}
-    ${isOpen && button("copy", words.cell.copy, "C")}
-    ${at && button("edit", words.edit.edit, "E")}
-    ${at?.isHidable && button("hideHere", words.edit.hide, "X")}
-    ${at?.isRemovable && button("delete", remove, "Del")}
-    ${at?.change && html`<button onClick=${() => act("giveUp")}>${words.edit.giveUp}</button>`}
-    ${isOpen && canCopyTo && button("copyTo", words.selected.copyTo, "P")}
-    ${button("history", words.history.button, "H")}
-  </span>`;
+  return [
+    isOpen && (isShown ? ["reveal", words.cell.hide, "Esc"] : ["reveal", words.cell.reveal, "Enter"]),
+    isOpen && ["copy", words.cell.copy, "C"],
+    at && ["edit", words.edit.edit, "E"],
+    at?.isHidable && ["hideHere", words.edit.hide, "X"],
+    at?.isRemovable && ["delete", secret?.from ? words.edit.uncover : words.edit.delete, "Del"],
+    at?.change && ["giveUp", words.edit.giveUp],
+    isOpen && canCopyTo && ["copyTo", words.selected.copyTo, "P"],
+    ["history", words.history.button, "H"],
+  ];
 }
 
 /** Details of the active cell. @param {{ grid: any, row: any, place: number, act: any }} properties */
@@ -114,7 +143,7 @@ function Target({ grid, row, place, act }) {
   const shown = grid.values.of(environment.id, row.key).value;
   const isShown = shown.state === "shown";
   const isOpen = isReadable(mark, secret);
-  const change = grid.staged.value.changes.get(changeId(environment.id, row.key));
+  const change = grid.staged.value.changes.get(secretId(environment.id, row.key));
   return html`<div class="line">
       <span class=${`what mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`}</span>
       <p>
@@ -122,7 +151,7 @@ function Target({ grid, row, place, act }) {
         <span class="said">${spoken(row, place, environments)}${secret && html`, <time datetime=${secret.updated_at} title=${exactly(secret.updated_at)}>${words.cell.changed(ago(secret.updated_at))}</time>`}</span>
         ${change && html`<span class="planned"><${Icon} name="edited" />${words.edit.unsaved}: ${changeText(grid, change)}. ${consequence(grid, change)}</span>`}
       </p>
-      <${Buttons} grid=${grid} secret=${secret} isOpen=${isOpen} isShown=${isShown} act=${act} />
+      <${Buttons} act=${act} list=${cellActions(grid, secret, isOpen, isShown)} />
     </div>
     <div class="shown" aria-live="polite">
       ${isShown && html`<${Value} grid=${grid} value=${shown.value} />`}
@@ -130,37 +159,13 @@ function Target({ grid, row, place, act }) {
     </div>`;
 }
 
-/** Number of selected cells, and buttons for actions on them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
-function Selection({ grid, act }) {
-  const cells = grid.targets();
-  const changeable = editables(grid);
-  const environments = new Set(cells.map(({ environment }) => environment.id)).size;
-  const isOpen = cells.some(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
-  const isStaged = changeable.some(({ change }) => change);
-  const button = (/** @type {string} */ action, /** @type {string} */ label, /** @type {string} */ key) =>
-    html`<button key=${action} onClick=${() => act(action)}>${label}${key && html`<kbd>${key}</kbd>`}</button>`;
-  return html`<section class="detail" aria-label=${words.selected.count(cells.length, environments)}>
-    <div class="line"><p role="status"><strong>${words.selected.count(cells.length, environments)}</strong></p>
-      <span class="buttons">
-        ${isOpen && environments === 1 && button("copy", words.selected.copy, "C")}
-        ${isOpen && environments === 1 && button("copyTo", words.selected.copyTo, "P")}
-        ${changeable.length > 0 && button("generate", words.selected.generate, "Shift-G")}
-        ${changeable.some(({ isHidable }) => isHidable) && button("hideHere", words.edit.hide, "X")}
-        ${changeable.some(({ isRemovable }) => isRemovable) && button("delete", words.edit.delete, "Del")}
-        ${isStaged && button("giveUp", words.edit.giveUp, "")}
-        ${button("hide", words.selected.end, "Esc")}
-      </span>
-    </div>
-  </section>`;
-}
-
 /**
- * Details of the active cell or of the selected cells.
- * @param {{ grid: import("./state.js").GridState, act: (action: import("./cells.js").Action) => void }} properties
+ * Details of the active cell or of the selected cells. `Selection` is the component for several cells, once it is loaded.
+ * @param {{ grid: GridState, act: Act, Selection?: any }} properties
  */
-export function Detail({ grid, act }) {
+export function Detail({ grid, act, Selection }) {
   grid.place.value;
-  if (sizeOf(grid.selection.value) > 1) return html`<${Selection} grid=${grid} act=${act} />`;
+  if (Selection && sizeOf(grid.selection.value) > 1) return html`<${Selection} grid=${grid} act=${act} />`;
   const { row, place, environment } = grid.target();
   if (!row) return null;
   const about = description(row);
@@ -171,8 +176,9 @@ export function Detail({ grid, act }) {
   </section>`;
 }
 
-/** Bar below the grid, shown while there are staged changes. @param {{ grid: import("./state.js").GridState }} properties */
-export function SaveBar({ grid }) {
+/** Bar below the grid, shown while there are staged changes. @param {{ grid: GridState, act: Act }} properties */
+export function SaveBar({ grid, act }) {
+  const { label, kind, keys } = GRID_ACTIONS.review;
   const { changes } = grid.staged.value;
   const conflicts = grid.conflicts.value.size;
   const environments = new Set([...changes.values()].map(({ environment }) => environment)).size;
@@ -183,6 +189,6 @@ export function SaveBar({ grid }) {
       ${changes.size > 0 && conflicts > 0 && html` <span class="bad">${words.edit.conflicts(conflicts)}</span>`}
     </p>
     <button onClick=${() => discard(grid)}>${words.edit.discard}</button>
-    <button class="main" onClick=${() => (grid.isReviewing.value = true)}>${words.edit.review}<kbd>Ctrl-S</kbd></button>
+    <button class=${kind} onClick=${() => act("review")}>${label}<kbd>${keys}</kbd></button>
   </div>`;
 }

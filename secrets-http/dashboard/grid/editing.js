@@ -4,8 +4,8 @@ import { useEffect } from "preact/hooks";
 
 import { late, notify } from "../parts/messages.js";
 import { words } from "../words.js";
-import { isReadable, markOf } from "./cells.js";
-import { changeId, inheritorsOf, ownVersion, redo, stage, undo, unstage } from "./staged.js";
+import { markOf } from "./cells.js";
+import { inheritorsOf, ownVersion, redo, secretId, stage, undo, unstage } from "./staged.js";
 
 /** @typedef {import("./state.js").GridState} GridState */
 /** @typedef {import("./staged.js").Change} Change */
@@ -49,7 +49,7 @@ export function editable(grid, { row, place, environment } = grid.target()) {
   if (!row || !environment || !isWritable(environment)) return null;
   if (markOf(row, place, environment) === "managed") return null;
   const secret = row.cells[place];
-  const change = grid.staged.value.changes.get(changeId(environment.id, row.key));
+  const change = grid.staged.value.changes.get(secretId(environment.id, row.key));
   return {
     key: row.key,
     environment,
@@ -58,19 +58,6 @@ export function editable(grid, { row, place, environment } = grid.target()) {
     isRemovable: ownVersion(secret) > 0 && change?.action !== "delete",
     isHidable: secret?.state !== "hidden" && change?.action !== "hide",
   };
-}
-
-/**
- * Returns the environments from which the caller can copy the value of a key.
- * @param {GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
- */
-export function sources(grid, key, environment) {
-  const { environments, keys } = grid.comparison.value;
-  const row = keys.find((row) => row.key === key);
-  if (!row) return [];
-  return environments.filter(
-    (source, place) => source.id !== environment && isReadable(markOf(row, place, source), row.cells[place]),
-  );
 }
 
 /** Stages changes, as one step. @param {GridState} grid @param {Change[]} changes */
@@ -150,7 +137,7 @@ export function edit(grid, action) {
   else if (action === "hideHere") stageSelected(grid, "hide");
   else if (action === "delete") stageSelected(grid, "delete");
   else if (action === "generate") stageSelected(grid, "set");
-  else if (action === "giveUp") giveUp(grid, grid.targets().map(({ row, environment }) => changeId(environment.id, row.key)));
+  else if (action === "giveUp") giveUp(grid, grid.targets().map(({ row, environment }) => secretId(environment.id, row.key)));
   else if (action === "copyTo") grid.isCopying.value = grid.targets().length > 0 && grid.environments.value.some(isWritable);
   else if (action === "compare") grid.isComparing.value = comparable(grid).length > 1;
   else if (action === "selectAll" || action === "selectRow" || action === "selectColumn") grid.select(action);

@@ -10,14 +10,6 @@ import { actionOf, hasValue, moved } from "./cells.js";
 import { isProduction } from "./editing.js";
 import { Rows, rowHeight } from "./rows.js";
 
-/**
- * Returns the text below an environment's name: its number of values, or that the user has no
- * access.
- * @param {any} environment @param {number} values
- */
-const note = (environment, values) =>
-  environment.role === "none" ? words.grid.noAccess : words.grid.values(values);
-
 /** @param {{ grid: import("./state.js").GridState, place: number }} properties */
 function EnvironmentHead({ grid, place }) {
   const { keys, environments } = grid.comparison.value;
@@ -45,7 +37,7 @@ function EnvironmentHead({ grid, place }) {
     </span>
     <span class="note">
       ${parent && html`<span class="parent" title=${words.cell.inherited(parent.name)}><${Icon} name="inherited" />${parent.name}</span>`}
-      ${!parent && html`<span>${note(environment, values)}</span>`}
+      ${!parent && html`<span>${isClosed ? words.cell.noAccess : words.grid.values(values)}</span>`}
       ${missing > 0 && html`<span class="lack">${words.grid.missing(missing)}</span>`}
     </span>
   </div>`;
@@ -124,7 +116,7 @@ function useView(view) {
  * @param {{ grid: import("./state.js").GridState, act: (action: import("./cells.js").Action) => void }} properties
  */
 export function Grid({ grid, act }) {
-  const view = useSignal({ scrollTop: 0, height: 800 });
+  const view = useSignal({ scrollTop: 0, height: 0 });
   const { element, measure } = useView(view);
   const activeId = grid.activeId.value;
   useLayoutEffect(() => {
@@ -158,9 +150,9 @@ export function Grid({ grid, act }) {
     if (action && !event.shiftKey) act(/** @type {import("./cells.js").Action} */ (action));
   };
 
-  // The browser would select text up to the cell instead.
+  // The browser would select text up to the cell instead, or focus a button whose element another row uses later.
   const onMouseDown = (/** @type {MouseEvent} */ event) => {
-    if (!event.shiftKey) return;
+    if (!event.shiftKey && !(/** @type {Element} */ (event.target).closest(".rows button"))) return;
     event.preventDefault();
     element.current?.focus();
   };

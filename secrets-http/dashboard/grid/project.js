@@ -12,10 +12,11 @@ import { DIALOG_STYLES, Empty, Failed, Skeleton, errorText, late, loadLate, noti
 import { protect, requested } from "../routes.js";
 import { words } from "../words.js";
 import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
-import { Detail, SaveBar, Toolbar } from "./controls.js";
+import { Detail, GridButton, SaveBar, Toolbar } from "./controls.js";
 import { edit, given, isWritable, offer, usePaste } from "./editing.js";
 import { EnvironmentTabs, Grid } from "./grid.js";
-import { GridState, flashId, shownGrid } from "./state.js";
+import { secretId } from "./staged.js";
+import { GridState, shownGrid } from "./state.js";
 import { Values, copy } from "./values.js";
 
 /** Time for which a changed cell is marked, in ms. */
@@ -50,7 +51,7 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   // The changes include those of the user.
   if (unshown) return notify(unshown.saved);
   if (!changed.length) return;
-  grid.flashes.value = new Set(changed.map(({ environment, key }) => flashId(environment.id, key)));
+  grid.flashes.value = new Set(changed.map(({ environment, key }) => secretId(environment.id, key)));
   setTimeout(() => (grid.flashes.value = new Set()), FLASH);
   const names = [...new Set(changed.map(({ environment }) => environment.name))];
   notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
@@ -89,8 +90,8 @@ function actions(grid, read) {
   };
 }
 
-/** Text instead of an empty grid. @param {{ grid: GridState }} properties */
-function NoRows({ grid }) {
+/** Text instead of an empty grid. @param {{ grid: GridState, act: any }} properties */
+function NoRows({ grid, act }) {
   if (grid.comparison.value.keys.length) {
     const clear = html`<button onClick=${() => grid.clear()}>${words.grid.clear}</button>`;
     return html`<${Empty} title=${words.grid.noMatch} actions=${clear}><p>${words.grid.noMatchText}</p><//>`;
@@ -100,7 +101,7 @@ function NoRows({ grid }) {
   if (!environments.length) return html`<${Empty} title=${words.grid.noEnvironments}><p>${words.grid.noEnvironmentsText}</p><//>`;
   if (!open) return html`<${Empty} title=${words.errors.gone}><p>${words.grid.noRights}</p><//>`;
   const example = `secrets import .env --project ${grid.project.slug} --environment ${open.name}`;
-  const add = environments.some(isWritable) && html`<button class="main" onClick=${() => (grid.editing.value = "new")}>${words.edit.add}</button>`;
+  const add = html`<${GridButton} grid=${grid} act=${act} name="add" kind="main" />`;
   return html`<${Empty} title=${words.grid.empty} actions=${add}><p>${words.grid.emptyText}</p><pre><code>${example}</code></pre><//>`;
 }
 
@@ -126,29 +127,25 @@ function useStaged(grid) {
   }, []);
 }
 
-/**
- * Windows over the grid. Their code is loaded after the grid is shown.
- * @param {{ grid: GridState, reload: any, read: any }} properties
- */
-function LateWindows(properties) {
-  const [Windows, setWindows] = useState(/** @type {any} */ (null));
-  const isNeeded = properties.grid.isWindowOpen.value;
+/** Loads the components of the windows over the grid, after the grid is shown. @param {GridState} grid */
+function useWindows(grid) {
+  const [found, setFound] = useState(/** @type {{ Windows?: any, Selection?: any }} */ ({}));
+  const isNeeded = grid.isWindowOpen.value;
   const load = () => import("../windows/all.js");
-  // `setWindows` calls a function that it gets, so the component is wrapped in one.
-  const show = (/** @type {any} */ all) => (all ? setWindows(() => all.Windows) : properties.grid.closeWindows());
   useEffect(() => {
-    if (Windows) return undefined;
-    if (isNeeded) return void late(load, DIALOG_STYLES).then(show);
+    if (found.Windows) return undefined;
+    if (isNeeded) return void late(load, DIALOG_STYLES).then((all) => (all ? setFound(all) : grid.closeWindows()));
     // A failure is reported when a window is needed.
-    const waiting = requestIdleCallback(() => loadLate(load, DIALOG_STYLES).then(show, () => {}));
+    const waiting = requestIdleCallback(() => loadLate(load, DIALOG_STYLES).then(setFound, () => {}));
     return () => cancelIdleCallback(waiting);
   }, [isNeeded]);
-  return Windows && html`<${Windows} ...${properties} />`;
+  return found;
 }
 
 /** @param {{ grid: GridState, reload: () => Promise<void>, read: Read }} properties */
 function Secrets({ grid, reload, read }) {
   const act = useMemo(() => actions(grid, read), [grid]);
+  const { Windows, Selection } = useWindows(grid);
   useStaged(grid);
   usePaste(grid);
   useEffect(() => {
@@ -165,13 +162,13 @@ function Secrets({ grid, reload, read }) {
     grid.isEqual.value = !grid.isEqual.value;
     reload().catch((error) => notify({ text: errorText(error), isBad: true }));
   };
-  return html`${grid.merged.value.keys.length > 0 && html`<${Toolbar} grid=${grid} onEqual=${mark} />`}
+  return html`${grid.merged.value.keys.length > 0 && html`<${Toolbar} grid=${grid} act=${act} onEqual=${mark} />`}
     ${hasRows && isNarrow.value && html`<${EnvironmentTabs} grid=${grid} />`}
     ${hasRows
-      ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} act=${act} />`
-      : html`<${NoRows} grid=${grid} />`}
-    <${SaveBar} grid=${grid} />
-    <${LateWindows} grid=${grid} reload=${reload} read=${read} />`;
+      ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} act=${act} Selection=${Selection} />`
+      : html`<${NoRows} grid=${grid} act=${act} />`}
+    <${SaveBar} grid=${grid} act=${act} />
+    ${Windows && html`<${Windows} grid=${grid} reload=${reload} read=${read} />`}`;
 }
 
 /** Loads a project when it is opened or the window becomes visible again. @param {string} name */

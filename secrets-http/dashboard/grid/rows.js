@@ -1,42 +1,40 @@
-// Rows and cells of the grid. Only the visible rows, rows near them, and the active row are rendered.
+// Rows and cells of the grid. Only the visible rows, rows near them, and the active row have elements. While the grid scrolls,
+// an element is reused for a row that comes into view, and is changed only where the rows differ. The rows are no components of
+// Preact: those are slower for each frame, and keep the previous trees of reused elements in memory.
 
-import { useComputed } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { render } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { isNarrow } from "../parts/browser.js";
 import { Icon, html } from "../parts/html.js";
 import { words } from "../words.js";
 import { description, equals, isReadable, markOf, shortText, spoken, windowOf } from "./cells.js";
 import { changeText } from "./editing.js";
-import { changeId } from "./staged.js";
-import { cellId, flashId } from "./state.js";
+import { secretId } from "./staged.js";
+import { cellId } from "./state.js";
 import { visibleParts } from "./values.js";
+
+/** @typedef {import("./state.js").GridState} GridState */
+/** @typedef {import("@preact/signals").Signal<{ scrollTop: number, height: number }>} View visible part of the grid */
 
 /** Maximum number of characters of a value in a cell. */
 const MAX_SHOWN = 60;
 
+/** Time without scrolling after which the elements are put in the order of the rows, in ms. */
+const ORDER_DELAY = 200;
+
+/** Height of a row, in pixels. */
+export const rowHeight = () => (isNarrow.value ? 60 : 36);
+
 /** Value shortened to one line; the full value is shown below the grid. @param {{ value: string }} properties */
 function Short({ value }) {
-  const [first] = value.split("\n", 1);
-  const parts = visibleParts(first.slice(0, MAX_SHOWN));
-  const lines = value.split("\n").length;
+  const lines = value.split("\n");
   return html`<span class="value">
     ${value === "" && html`<em>${words.cell.empty}</em>`}
-    ${parts.map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}
-    ${lines > 1 && html`<em> ${words.cell.lines(lines)}</em>`}
+    ${visibleParts(lines[0].slice(0, MAX_SHOWN)).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}
+    ${lines.length > 1 && html`<em> ${words.cell.lines(lines.length)}</em>`}
   </span>`;
-}
-
-/**
- * Describes a staged change, and its conflict if any, for screen readers.
- * @param {any} grid @param {any} change @param {boolean} isConflict
- */
-const stagedLabel = (grid, change, isConflict) =>
-  [isConflict ? words.edit.conflict : words.edit.unsaved, changeText(grid, change)].join(": ");
-
-/** @param {{ grid: any, change: any, isConflict: boolean }} properties */
-function StagedMark({ grid, change, isConflict }) {
-  return html`<span class="mark-staged"><${Icon} name=${isConflict ? "conflict" : "edited"} /></span>
-    <span class="text">${changeText(grid, change)}</span>`;
 }
 
 /**
@@ -52,124 +50,195 @@ function Actions({ isShown }) {
 }
 
 /**
- * Icons for the same key in the other environments, in a narrow window.
- * @param {{ grid: any, row: any, place: number }} properties
+ * What a cell shows. `label` is its name, if the value is shown; `planned` describes a staged change; `others` are the marks of
+ * the key in the other environments, in a narrow window.
+ * @typedef {{ mark: import("./cells.js").Mark, label: string, text: string, shown: import("./values.js").Shown, isClosed: boolean,
+ *   planned: string, isConflict: boolean, hasEqual: boolean, others: string, hasActions: boolean }} Content
  */
-function Others({ grid, row, place }) {
-  const environments = grid.environments.value;
-  return html`<span class="others" aria-hidden="true">
-    ${environments.map((/** @type {any} */ environment, /** @type {number} */ other) => {
-      const mark = markOf(row, other, environment);
-      return other !== place && mark !== "absent" && html`<span class=${`mark-${mark}`}><${Icon} name=${mark} /></span>`;
-    })}
-  </span>`;
+
+/** Children of a cell. @param {Content} content */
+const children = ({ mark, label, text, shown, isClosed, planned, isConflict, hasEqual, others, hasActions }) => html`
+  ${mark !== "absent" && html`<${Icon} name=${mark} />`}
+  ${planned && html`<span class="mark-staged"><${Icon} name=${isConflict ? "conflict" : "edited"} /></span><span class="text">${planned}</span>`}
+  ${shown.state === "shown"
+    ? html`<span class="unseen">${label}: </span><${Short} value=${shown.value} />`
+    : !planned && html`<span class="text" data-action=${isClosed ? "reveal" : undefined}>${text}</span>`}
+  ${shown.state === "loading" && html`<span class="wait">${words.cell.loading}</span>`}
+  ${shown.state === "failed" && html`<span class="wait bad">${words.cell.failed}</span>`}
+  ${hasEqual && html`<${Icon} name="equal" />`}
+  ${others && html`<span class="others" aria-hidden="true">${others.split(" ").map((other) => html`<span class=${`mark-${other}`}><${Icon} name=${other} /></span>`)}</span>`}
+  ${hasActions && html`<${Actions} isShown=${shown.state === "shown"} />`}`;
+
+/** Sets attributes that differ, and removes those without a value. @param {Element} element @param {Record<string, string | number | undefined>} attributes */
+function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined) element.removeAttribute(name);
+    else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, String(value));
+  }
+}
+
+/** Cell of a key in an environment. Its element is reused. */
+class Cell {
+  element = document.createElement("div");
+  /** @type {Partial<Content>} */
+  #content = {};
+
+  /**
+   * Shows a key in the environment `place`, in the visible column `column`.
+   * @param {GridState} grid @param {import("./cells.js").Row} row @param {number} index @param {number} place @param {number} column
+   */
+  show(grid, row, index, place, column) {
+    const environments = grid.environments.value;
+    const { id, name } = environments[place];
+    const at = secretId(id, row.key);
+    const change = grid.staged.value.changes.get(at);
+    const isConflict = grid.conflicts.value.has(at);
+    const planned = change ? changeText(grid, change) : "";
+    const staged = planned && `, ${isConflict ? words.edit.conflict : words.edit.unsaved}: ${planned}`;
+    const label = `${row.key}, ${name}, ${spoken(row, place, environments)}${staged}`;
+    const shown = grid.values.of(id, row.key).value;
+    const mark = markOf(row, place, environments[place]);
+    const isOpen = isReadable(mark, row.cells[place]);
+    const [isActive, isSelected, isShown] = [grid.isActive(row.key, column), grid.isSelected(row.key, column), shown.state === "shown"];
+    const states = { active: isActive, selected: isSelected, flash: grid.flashes.value.has(at), open: isShown, staged: planned, conflicting: isConflict };
+    set(this.element, {
+      role: "gridcell",
+      id: cellId(index, column),
+      class: `cell mark-${mark}${Object.entries(states).map(([state, has]) => (has ? ` ${state}` : "")).join("")}`,
+      "aria-colindex": place + 2,
+      "aria-selected": isSelected ? "true" : undefined,
+      "aria-label": isShown ? undefined : label,
+      "data-column": column,
+    });
+    const others = isNarrow.value ? environments.map((other, place) => markOf(row, place, other)).filter((mark, other) => other !== place && mark !== "absent") : [];
+    this.#fill({
+      mark,
+      label: isShown ? label : "",
+      text: mark === "noAccess" ? "" : shortText(mark, row.cells[place]),
+      shown,
+      isClosed: isOpen && shown.state === "hidden",
+      planned,
+      isConflict,
+      hasEqual: equals(row, place, environments).length > 0,
+      others: others.join(" "),
+      hasActions: isActive && isOpen,
+    });
+  }
+
+  /** Renders the children if they differ. @param {Content} content */
+  #fill(content) {
+    const old = this.#content;
+    const names = /** @type {(keyof Content)[]} */ (Object.keys(content));
+    if (names.every((name) => old[name] === content[name])) return;
+    this.#content = content;
+    render(children(content), this.element);
+  }
+}
+
+/** Row of the grid. Its element is reused for the row with another number. */
+class Row {
+  #key = document.createElement("div");
+  element = document.createElement("div");
+  /** @type {Cell[]} */
+  #cells = [];
+  #shown = "";
+  #stop;
+
+  /** @param {GridState} grid @param {number} index number of the row that is shown */
+  constructor(grid, index) {
+    this.index = signal(index);
+    this.element.append(this.#key);
+    this.#stop = effect(() => {
+      const row = grid.rows.value[this.index.value];
+      if (row) this.#show(grid, row, this.index.value);
+    });
+  }
+
+  end() {
+    this.#stop();
+    this.element.remove();
+  }
+
+  /** @param {GridState} grid @param {import("./cells.js").Row} row @param {number} index */
+  #show(grid, row, index) {
+    const about = description(row);
+    const columns = grid.columns.value;
+    const title = about ? `${row.key}: ${about}` : row.key;
+    set(this.element, { role: "row", class: "row", "aria-rowindex": index + 2, "data-row": index });
+    this.element.style.transform = `translateY(${index * rowHeight()}px)`;
+    set(this.#key, {
+      role: "rowheader",
+      id: cellId(index, 0),
+      class: grid.isActive(row.key, 0) ? "cell key active" : "cell key",
+      "aria-colindex": 1,
+      "data-column": 0,
+      title,
+    });
+    if (title !== this.#shown) render(html`<span class="name">${row.key}</span>${about && html`<span class="about">${about}</span>`}`, this.#key);
+    this.#shown = title;
+    for (const { element } of this.#cells.splice(columns.length)) element.remove();
+    columns.forEach((place, position) => {
+      const cell = (this.#cells[position] ??= new Cell());
+      if (!cell.element.parentNode) this.element.append(cell.element);
+      cell.show(grid, row, index, place, position + 1);
+    });
+  }
 }
 
 /**
- * Cell of a key in an environment.
- * @param {{ grid: import("./state.js").GridState, row: import("./cells.js").Row, index: number, place: number,
- * column: number, hasOthers: boolean }} properties `place` is the environment's index, `column` the visible column
+ * Keeps the rows of the visible part of the grid in an element. Returns a function that ends this.
+ * @param {HTMLElement} group @param {GridState} grid @param {View} view
  */
-export function Cell({ grid, row, index, place, column, hasOthers }) {
-  const id = cellId(index, column);
-  const environments = grid.environments.value;
-  const environment = environments[place];
-  const isActive = useComputed(() => grid.isActive(row.key, column)).value;
-  const isSelected = useComputed(() => grid.isSelected(row.key, column)).value;
-  const hasFlash = useComputed(() => grid.flashes.value.has(flashId(environment.id, row.key))).value;
-  const shown = grid.values.of(environment.id, row.key).value;
-  const secret = row.cells[place];
-  const mark = markOf(row, place, environment);
-  const isOpen = isReadable(mark, secret);
-  const id_ = changeId(environment.id, row.key);
-  const change = useComputed(() => grid.staged.value.changes.get(id_)).value;
-  const isConflict = useComputed(() => grid.conflicts.value.has(id_)).value;
-  const label = [row.key, environment.name, spoken(row, place, environments), ...(change ? [stagedLabel(grid, change, isConflict)] : [])].join(", ");
-  const isShown = shown.state === "shown";
-  return html`<div
-    role="gridcell"
-    id=${id}
-    class=${`cell mark-${mark}${isActive ? " active" : ""}${isSelected ? " selected" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}${change ? " staged" : ""}${isConflict ? " conflicting" : ""}`}
-    aria-colindex=${place + 2}
-    aria-selected=${isSelected ? "true" : undefined}
-    aria-label=${isShown ? undefined : label}
-    data-column=${column}
-  >
-    ${mark !== "absent" && html`<${Icon} name=${mark} />`}
-    ${change && html`<${StagedMark} grid=${grid} change=${change} isConflict=${isConflict} />`}
-    ${isShown
-      ? html`<span class="unseen">${label}: </span><${Short} value=${shown.value} />`
-      : !change && html`<span class="text">${mark === "noAccess" ? "" : shortText(mark, secret)}</span>`}
-    ${isOpen && !change && shown.state === "hidden" && html`<span class="dots" data-action="reveal"></span>`}
-    ${shown.state === "loading" && html`<span class="wait">${words.cell.loading}</span>`}
-    ${shown.state === "failed" && html`<span class="wait bad">${words.cell.failed}</span>`}
-    ${equals(row, place, environments).length > 0 && html`<${Icon} name="equal" />`}
-    ${hasOthers && html`<${Others} grid=${grid} row=${row} place=${place} />`}
-    ${isActive && isOpen && html`<${Actions} isShown=${isShown} />`}
-  </div>`;
+function keepRows(group, grid, view) {
+  /** @type {Row[]} */
+  const rows = [];
+  // The active row has an element wherever the grid scrolls.
+  let away = /** @type {Row | null} */ (null);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const sorted = () => [...rows].sort((one, other) => one.index.peek() - other.index.peek()).map(({ element }) => element);
+  // After scrolling, the elements are in the order of the rows, but begin in the middle. The smaller part is moved.
+  const order = () => {
+    away?.element.remove();
+    const elements = sorted();
+    const begin = [...group.children].indexOf(elements[0]);
+    if (begin * 2 < elements.length) group.append(...elements.slice(elements.length - begin));
+    else group.prepend(...elements.slice(0, elements.length - begin));
+    if (away && away.index.peek() < rows[0].index.peek()) group.prepend(away.element);
+    else if (away) group.append(away.element);
+  };
+  const stop = effect(() => {
+    const count = grid.rows.value.length;
+    const { first, last } = windowOf({ ...view.value, rowHeight: rowHeight(), count });
+    const active = grid.place.value.row;
+    const size = last - first;
+    const isResized = rows.length !== size;
+    group.style.height = `${count * rowHeight()}px`;
+    for (const row of rows.splice(size)) row.end();
+    while (rows.length < size) rows.push(new Row(grid, first + rows.length));
+    for (let index = first; index < last; index++) rows[index % size].index.value = index;
+    if (isResized) group.append(...sorted());
+    if (active >= count || (active >= first && active < last)) {
+      away?.end();
+      away = null;
+    } else {
+      away ??= new Row(grid, active);
+      away.index.value = active;
+      if (!away.element.parentNode) group.append(away.element);
+    }
+    clearTimeout(timer);
+    timer = setTimeout(order, ORDER_DELAY);
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
+    for (const row of [...rows, away]) row?.end();
+  };
 }
 
-/**
- * Cell with the key of a row.
- * @param {{ grid: import("./state.js").GridState, row: import("./cells.js").Row, index: number, about: string }} properties
- */
-export function KeyCell({ grid, row, index, about }) {
-  const id = cellId(index, 0);
-  const isActive = useComputed(() => grid.isActive(row.key, 0)).value;
-  return html`<div
-    role="rowheader"
-    id=${id}
-    class=${isActive ? "cell key active" : "cell key"}
-    aria-colindex="1"
-    data-column="0"
-    title=${about ? `${row.key}: ${about}` : row.key}
-  >
-    <span class="name">${row.key}</span>
-    ${about && html`<span class="about">${about}</span>`}
-  </div>`;
-}
-
-/** Height of a row, in pixels. */
-export const rowHeight = () => (isNarrow.value ? 60 : 36);
-
-/** @param {{ grid: any, row: any, index: number, columns: number[] }} properties */
-function Row({ grid, row, index, columns }) {
-  const style = { transform: `translateY(${index * rowHeight()}px)` };
-  const environments = grid.environments.value;
-  // A changed property does not compute a signal of a cell again, so another environment or column is another element.
-  return html`<div role="row" class="row" aria-rowindex=${index + 2} data-row=${index} style=${style}>
-    <${KeyCell} grid=${grid} row=${row} index=${index} about=${description(row)} />
-    ${columns.map(
-      (place, position) => html`<${Cell}
-        key=${`${environments[place].id} ${position}`}
-        grid=${grid}
-        row=${row}
-        index=${index}
-        place=${place}
-        column=${position + 1}
-        hasOthers=${isNarrow.value}
-      />`,
-    )}
-  </div>`;
-}
-
-/**
- * @param {{ grid: import("./state.js").GridState, view: import("@preact/signals").Signal<{ scrollTop: number, height: number }> }} properties
- */
+/** @param {{ grid: GridState, view: View }} properties */
 export function Rows({ grid, view }) {
-  const rows = grid.rows.value;
-  const near = () => windowOf({ ...view.value, rowHeight: rowHeight(), count: grid.rows.value.length });
-  // Two numbers: most scrolling changes neither, and renders nothing.
-  const first = useComputed(() => near().first).value;
-  const last = useComputed(() => near().last).value;
-  const active = useComputed(() => grid.place.value.row).value;
-  const indexes = Array.from({ length: last - first }, (_, offset) => first + offset);
-  if (active < first && rows.length) indexes.unshift(active);
-  if (active >= last && active < rows.length) indexes.push(active);
-  const style = { height: `${rows.length * rowHeight()}px` };
-  return html`<div role="rowgroup" class="rows" style=${style}>
-    ${indexes.map(
-      (index) => html`<${Row} key=${rows[index].key} grid=${grid} row=${rows[index]} index=${index} columns=${grid.columns.value} />`,
-    )}
-  </div>`;
+  const group = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => keepRows(/** @type {HTMLElement} */ (group.current), grid, view), []);
+  return html`<div role="rowgroup" class="rows" ref=${group}></div>`;
 }

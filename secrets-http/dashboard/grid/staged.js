@@ -8,17 +8,14 @@
  * @typedef {{ changes: Changes, past: Changes[], future: Changes[] }} Staged
  */
 
-/** Maximum number of changes that the service saves at once. */
-export const MAX_CHANGES = 1_000;
-
 /** Maximum number of steps that can be undone. */
 const MAX_STEPS = 100;
 
 /** @type {Staged} */
 export const NOTHING_STAGED = { changes: new Map(), past: [], future: [] };
 
-/** @param {string} environment @param {string} key */
-export const changeId = (environment, key) => `${environment}/${key}`;
+/** ID of a cell's secret, with the ID of its environment: of its staged change, and of its value. @param {string} environment @param {string} key */
+export const secretId = (environment, key) => `${environment}/${key}`;
 
 /**
  * Version of the environment's own secret; 0 if there is none.
@@ -28,7 +25,7 @@ export const ownVersion = (secret) =>
   secret && ["own", "override", "hidden"].includes(secret.state) ? secret.version : 0;
 
 /** Adds a step for undo. @param {Staged} staged @param {Changes} changes @returns {Staged} */
-const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
+export const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
  * Combines a change with the staged change of the same cell. A new description and a new value are both kept.
@@ -55,7 +52,7 @@ export function stage(staged, changes) {
   if (!changes.length) return staged;
   const all = new Map(staged.changes);
   for (const change of changes) {
-    const id = changeId(change.environment, change.key);
+    const id = secretId(change.environment, change.key);
     const next = combined(all.get(id), change);
     if (next) all.set(id, next);
     else all.delete(id);
@@ -84,43 +81,6 @@ export function undo({ changes, past, future }) {
 export function redo({ changes, past, future }) {
   const after = future.at(-1);
   return after ? { changes: after, past: [...past, changes], future: future.slice(0, -1) } : { changes, past, future };
-}
-
-/**
- * Bases a change on the version `version`, so that saving it overwrites another user's change.
- * @param {Staged} staged @param {string} id @param {number} version
- * @returns {Staged}
- */
-export function rebase(staged, id, version) {
-  const change = staged.changes.get(id);
-  if (!change) return staged;
-  // A secret that no longer exists can neither be deleted nor described.
-  if (version === 0 && (change.action === "delete" || change.action === "describe")) return unstage(staged, [id]);
-  return step(staged, new Map(staged.changes).set(id, { ...change, base: version }));
-}
-
-/**
- * Returns the changes that were staged while `sent` was saved, based on the saved versions. Forgets all steps, because
- * they contain values, and undoing one would not revert saved changes.
- * @param {Staged} staged @param {Changes} sent @param {ReadonlyMap<string, number>} versions by ID of the change
- * @returns {Staged}
- */
-export function afterSave(staged, sent, versions) {
-  const made = [...sent].filter(([id, change]) => staged.changes.get(id) === change);
-  let left = unstage(staged, made.map(([id]) => id));
-  for (const [id, version] of versions) if (sent.has(id)) left = rebase(left, id, version);
-  return { ...NOTHING_STAGED, changes: left.changes };
-}
-
-/**
- * Returns the changes in the form that `POST …/changes` takes.
- * @param {Changes} changes
- * @param {{ hasVersions?: boolean }} [options] without versions for a dry run, to check if all changes are made
- */
-export function planOf(changes, { hasVersions = true } = {}) {
-  return [...changes.values()].map(({ base, ...change }) =>
-    hasVersions ? { ...change, expected_version: base } : change,
-  );
 }
 
 /**

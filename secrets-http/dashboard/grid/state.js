@@ -207,6 +207,3 @@ export const shownGrid = signal(/** @type {GridState | null} */ (null));
 
 /** @param {number} row @param {number} column */
 export const cellId = (row, column) => `cell-${row}-${column}`;
-
-/** ID of a cell in `flashes`. @param {string} environment @param {string} key */
-export const flashId = (environment, key) => `${environment}/${key}`;

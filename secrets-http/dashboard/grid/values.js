@@ -5,6 +5,7 @@ import { signal } from "@preact/signals";
 import { ApiError } from "../api.js";
 import { errorText, notify } from "../parts/messages.js";
 import { words } from "../words.js";
+import { secretId } from "./staged.js";
 
 /** Time after which a value is hidden again, in ms. */
 export const SHOWN_FOR = 30_000;
@@ -41,7 +42,7 @@ export class Values {
    * @param {string} environment @param {string} key
    */
   of(environment, key) {
-    const id = `${environment}/${key}`;
+    const id = secretId(environment, key);
     let cell = this.#cells.get(id);
     if (!cell) this.#cells.set(id, (cell = signal(HIDDEN)));
     return cell;
@@ -68,14 +69,14 @@ export class Values {
    */
   show(environment, key, value) {
     this.of(environment, key).value = { state: "shown", value };
-    const id = `${environment}/${key}`;
+    const id = secretId(environment, key);
     clearTimeout(this.#timers.get(id));
     this.#timers.set(id, setTimeout(() => this.hide(environment, key), SHOWN_FOR));
   }
 
   /** @param {string} environment @param {string} key */
   hide(environment, key) {
-    const id = `${environment}/${key}`;
+    const id = secretId(environment, key);
     clearTimeout(this.#timers.get(id));
     this.#timers.delete(id);
     const cell = this.#cells.get(id);

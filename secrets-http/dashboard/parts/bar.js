@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { person, signOut } from "../api.js";
-import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, base, mayLeave, navigate, pathOf, projectsPath, requested, teamPath } from "../routes.js";
+import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, base, mayLeave, navigate, pathOf, projectsPath, teamPath } from "../routes.js";
 import { words } from "../words.js";
 import { hasLetterKeys, nextTheme, paletteKey, theme } from "./browser.js";
 import { Icon, html } from "./html.js";
@@ -86,12 +86,6 @@ const follow = () => void (isFollowed = true);
 /** Opens a section, and focuses its navigation link. @param {string} path */
 export function go(path) {
   isFollowed = navigate(path);
-}
-
-/** Opens a section unless it is open, and runs one of its actions. @param {string} path @param {string} action */
-export function perform(path, action) {
-  if (path !== location.pathname) go(path);
-  if (path === location.pathname) requested.value = action;
 }
 
 /**

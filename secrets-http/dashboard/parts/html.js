@@ -12,11 +12,13 @@ const FILLED = {
   override: "M8 2.9 13.1 8 8 13.1 2.9 8z",
 };
 
+const CROSSED = "M8 2.8a5.2 5.2 0 1 0 0 10.4A5.2 5.2 0 0 0 8 2.8zM4.4 4.4l7.2 7.2";
+
 /** SVG paths of line icons. @type {Record<string, string>} */
 const DRAWN = {
   inherited: "M8 13V3.6M4.2 7.2 8 3.4l3.8 3.8",
-  hidden: "M8 2.8a5.2 5.2 0 1 0 0 10.4A5.2 5.2 0 0 0 8 2.8zM4.4 4.4l7.2 7.2",
-  inheritedHidden: "M8 2.8a5.2 5.2 0 1 0 0 10.4A5.2 5.2 0 0 0 8 2.8zM4.4 4.4l7.2 7.2",
+  hidden: CROSSED,
+  inheritedHidden: CROSSED,
   managed: "M13 7.6A5 5 0 0 0 4.2 4.9M3 8.4a5 5 0 0 0 8.8 2.7M4 2.2v2.9h2.9M12 13.8v-2.9H9.1",
   missing: "M8 4.2a3.8 3.8 0 1 0 0 7.6 3.8 3.8 0 0 0 0-7.6z",
   noAccess: "M5.2 7.4V5.8a2.8 2.8 0 0 1 5.6 0v1.6M4.2 7.4h7.6v5.4H4.2z",
@@ -25,7 +27,6 @@ const DRAWN = {
   edited: "M10.6 3.2l2.2 2.2-7 7-2.9.7.7-2.9zM9 4.8 11.2 7",
   conflict: "M8 2.6 14 13H2zM8 6.4v3M8 11.2v.1",
   plus: "M8 3.5v9M3.5 8h9",
-  history: "M3 8a5 5 0 1 0 1.6-3.7M3 3.2v2.6h2.6M8 5.4V8l1.8 1.4",
   eye: "M1.8 8S4 3.8 8 3.8 14.2 8 14.2 8 12 12.2 8 12.2 1.8 8 1.8 8zM8 6.2a1.8 1.8 0 1 0 0 3.6 1.8 1.8 0 0 0 0-3.6z",
   eyeOff: "M6.4 4A6 6 0 0 1 8 3.8c4 0 6.2 4.2 6.2 4.2a11 11 0 0 1-1.7 2.2M4.2 5.2A10.5 10.5 0 0 0 1.8 8S4 12.2 8 12.2a6 6 0 0 0 2.7-.6M2.5 2.5l11 11",
   copy: "M5.8 5.8h7.4v7.4H5.8zM10.2 5.8V2.8H2.8v7.4h3",

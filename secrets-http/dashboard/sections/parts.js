@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { api, person } from "../api.js";
+import { GRID_ACTIONS } from "../grid/controls.js";
 import { Bar, ProjectNavigation, TeamNavigation } from "../parts/bar.js";
 import { Icon, html } from "../parts/html.js";
 import { Empty, Failed, Skeleton, errorText, notify } from "../parts/messages.js";
@@ -110,15 +111,11 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
 const isAdmin = (/** @type {Rights} */ rights) => rights.isAdmin;
 
 /**
- * Main actions of all sections, by name. They are buttons of their section, and commands of the palette. The names of
- * those of the grid are as in `grid/cells.js`.
+ * Main actions of all sections, by name. They are buttons of their section, and commands of the palette.
  * @type {Record<string, Action>}
  */
 export const ACTIONS = {
-  review: { section: "secrets", label: shared.edit.review, keys: "Ctrl-S", may: ({ changes = 0 }) => changes > 0 },
-  add: { section: "secrets", label: shared.edit.add, keys: "N", may: ({ writable = 0 }) => writable > 0 },
-  compare: { section: "secrets", label: shared.grid.compare, keys: "D", may: ({ readable = 0 }) => readable > 1 },
-  legend: { section: "secrets", label: shared.grid.legend, keys: "?", may: ({ hasGrid }) => hasGrid },
+  ...GRID_ACTIONS,
   newEnvironment: { section: "environments", label: words.environments.create, icon: "plus", kind: "main" },
   newRotation: { section: "rotations", label: rotations.create, icon: "plus", kind: "main", may: ({ writable = 0 }) => writable > 0 },
   newScan: { section: "scans", label: scans.create, icon: "search", kind: "main" },

@@ -10,6 +10,8 @@ import { Pasted } from "./paste.js";
 import { Review } from "./review.js";
 import { CopyTo } from "./selected.js";
 
+export { Selection } from "./selected.js";
+
 /**
  * All windows over the grid. The state of the grid determines which are open.
  * @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties

@@ -1,6 +1,6 @@
 // Question before all values of an environment are shown.
 
-import { api } from "../api.js";
+import { secretsOf, send } from "../api.js";
 import { hasValue } from "../grid/cells.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText, notify } from "../parts/messages.js";
@@ -18,8 +18,8 @@ export function ColumnQuestion({ grid, place }) {
   const reveal = async () => {
     close();
     try {
-      const secrets = await api.exported(grid.project.slug, environment.id);
-      secrets.forEach((/** @type {any} */ { key, value }) => grid.values.show(environment.id, key, value));
+      const { body } = await send("GET", `${secretsOf(grid.project.slug, environment.id)}/export`);
+      body.secrets.forEach((/** @type {any} */ { key, value }) => grid.values.show(environment.id, key, value));
     } catch (error) {
       notify({ text: errorText(error), isBad: true });
     }

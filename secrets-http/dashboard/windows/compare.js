@@ -5,7 +5,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { api } from "../api.js";
 import { filtered, hasValue, isReadable, markOf, spoken } from "../grid/cells.js";
 import { changeText, comparable, isWritable, stageAll } from "../grid/editing.js";
-import { changeId } from "../grid/staged.js";
+import { secretId } from "../grid/staged.js";
 import { Icon, html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
 import { KINDS, differences, lineDifferences } from "./differences.js";
@@ -74,7 +74,7 @@ function Side({ grid, row, environment }) {
   const environments = grid.environments.value;
   const place = environments.indexOf(environment);
   const mark = markOf(row, place, environment);
-  const change = grid.staged.value.changes.get(changeId(environment.id, row.key));
+  const change = grid.staged.value.changes.get(secretId(environment.id, row.key));
   return html`<span class=${`mark mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`}${spoken(row, place, environments)}
     ${change && html`<span class="planned"><${Icon} name="edited" />${words.edit.unsaved}: ${changeText(grid, change)}</span>`}</span>`;
 }

@@ -2,9 +2,9 @@
 
 import { useId, useRef, useState } from "preact/hooks";
 
-import { description as descriptionOf } from "../grid/cells.js";
-import { generated, isWritable, sources, stageAll } from "../grid/editing.js";
-import { changeId, ownVersion } from "../grid/staged.js";
+import { description as descriptionOf, isReadable, markOf } from "../grid/cells.js";
+import { generated, isWritable, stageAll } from "../grid/editing.js";
+import { ownVersion, secretId } from "../grid/staged.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
 import { words } from "./words.js";
@@ -20,6 +20,19 @@ const MAX_KEY = 255;
 const LONG = 80;
 
 /**
+ * Returns the environments from which the caller can copy the value of a key.
+ * @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
+ */
+function sources(grid, key, environment) {
+  const { environments, keys } = grid.comparison.value;
+  const row = keys.find((row) => row.key === key);
+  if (!row) return [];
+  return environments.filter(
+    (source, place) => source.id !== environment && isReadable(markOf(row, place, source), row.cells[place]),
+  );
+}
+
+/**
  * Returns the error for a new key, or an empty string.
  * @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment
  */
@@ -28,7 +41,7 @@ function keyError(grid, key, environment) {
   const { keys, environments } = grid.merged.value;
   const place = environments.findIndex(({ id }) => id === environment);
   const hasSecret = ownVersion(keys.find((row) => row.key === key)?.cells[place]) > 0;
-  if (hasSecret || grid.staged.value.changes.has(changeId(environment, key))) return words.edit.keyExists;
+  if (hasSecret || grid.staged.value.changes.has(secretId(environment, key))) return words.edit.keyExists;
   return "";
 }
 

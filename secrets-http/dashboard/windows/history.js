@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { api } from "../api.js";
+import { api, secretsOf, send } from "../api.js";
 import { description, isReadable, markOf, spoken } from "../grid/cells.js";
 import { isWritable } from "../grid/editing.js";
 import { ownVersion } from "../grid/staged.js";
@@ -20,6 +20,18 @@ const PAGE = 100;
  *   secret: import("../grid/cells.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any,
  *   people: Record<string, string> }} Own
  */
+
+/** Returns the API path of a secret. @param {Pick<Own, "grid" | "name" | "environment">} own */
+const pathOf = ({ grid, name, environment }) => `${secretsOf(grid.project.slug, environment.id)}/${encodeURIComponent(name)}`;
+
+/**
+ * Lists previous versions of a secret, newest first. The audit log records a request with values.
+ * @param {Own} own @param {{ values: boolean, limit: number, before?: number }} page `before` is the version before which they were made
+ */
+async function versionsOf(own, { values, limit, before }) {
+  const { body } = await send("GET", `${pathOf(own)}/history?values=${values}&limit=${limit}${before ? `&before=${before}` : ""}`);
+  return body.history;
+}
 
 /** Returns the names of the members of a project's team by user ID. @param {string} project */
 async function namesIn(project) {
@@ -60,7 +72,7 @@ function RollBack({ grid, name, environment, secret, version, reload, onDone }) 
   const [error, setError] = useState("");
   const run = async () => {
     try {
-      await api.rollBack(grid.project.slug, environment.id, name, { version, expected_version: secret.version });
+      await send("POST", `${pathOf({ grid, name, environment })}/rollback`, { body: { version, expected_version: secret.version } });
       grid.values.hide(environment.id, name);
       notify({ text: words.history.done(name, environment.name) });
       await reload({ isQuiet: true });
@@ -84,9 +96,9 @@ function RollBack({ grid, name, environment, secret, version, reload, onDone }) 
 
 /** Version of a secret in its history. @param {Own & { entry: any, onDone: () => void }} properties */
 function Version({ entry, ...own }) {
-  const { grid, name, environment, secret, people } = own;
+  const { environment, secret, people } = own;
   const { version, change_type, changed_at, changed_by } = entry;
-  const load = async () => (await api.version(grid.project.slug, environment.id, name, version)).value ?? "";
+  const load = async () => (await versionsOf(own, { values: true, limit: 1, before: version + 1 }))[0].value ?? "";
   const canRollBack = isWritable(environment) && !secret.rotation && version !== secret.version;
   return html`<li class="version">
     <p class="what"><strong>${words.history.version(version)}</strong>
@@ -101,11 +113,11 @@ function Version({ entry, ...own }) {
 
 /** Versions of the secret that an environment holds itself. @param {Own} own */
 function OwnHistory(own) {
-  const { grid, name, environment, secret, read } = own;
+  const { name, environment, secret, read } = own;
   const [found, setFound] = useState(/** @type {{ entries?: any[], hasMore?: boolean, error?: any }} */ ({}));
   const { entries, hasMore, error } = found;
   const page = async (/** @type {any[]} */ newer) => {
-    const versions = await api.history(grid.project.slug, environment.id, name, { limit: PAGE, before: newer.at(-1)?.version });
+    const versions = await versionsOf(own, { values: false, limit: PAGE, before: newer.at(-1)?.version });
     return { entries: [...newer, ...versions], hasMore: versions.length === PAGE };
   };
   const load = () => page([]).then(setFound, (error) => setFound({ error }));

@@ -3,13 +3,13 @@
 import { useEffect, useId, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { api, person } from "../api.js";
-import { comparable, isWritable } from "../grid/editing.js";
+import { rightsOf } from "../grid/controls.js";
 import { shownGrid } from "../grid/state.js";
-import { go, leave, perform } from "../parts/bar.js";
+import { go, leave } from "../parts/bar.js";
 import { THEMES, setTheme, theme } from "../parts/browser.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
-import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, navigate, pathOf, projectsPath, route, teamPath } from "../routes.js";
+import { PROJECT_SECTIONS, TEAM_SECTIONS, accountPath, navigate, pathOf, projectsPath, requested, route, teamPath } from "../routes.js";
 import { requests } from "../sections/api.js";
 import { ACTIONS, mayDo } from "../sections/parts.js";
 import { matching } from "./matching.js";
@@ -49,10 +49,9 @@ function rightsIn(team, { projects, permissions = [] }) {
   return {
     isAdmin: ["owner", "admin"].includes(role),
     projects: projects.filter(({ team_id }) => team_id === team).length,
-    readable: grid ? comparable(grid).length : permissions.filter(({ can_read }) => can_read).length,
-    writable: grid ? grid.environments.value.filter(isWritable).length : permissions.filter(({ can_write }) => can_write).length,
-    changes: grid?.staged.value.changes.size,
-    hasGrid: grid !== null,
+    readable: permissions.filter(({ can_read }) => can_read).length,
+    writable: permissions.filter(({ can_write }) => can_write).length,
+    ...(grid && rightsOf(grid)),
   };
 }
 
@@ -72,6 +71,12 @@ function targets(found) {
   const id = team ?? found.projects.find(({ slug }) => slug === project)?.team_id;
   const ofTeam = id === undefined ? {} : pathsOfTeam(id);
   return [{ paths: { ...ofTeam, ...(project !== undefined && pathsOfProject(project)) }, rights: rightsIn(id, found) }, fixed];
+}
+
+/** Opens a section unless it is open, and runs one of its actions. @param {string} path @param {string} action */
+function perform(path, action) {
+  if (path !== location.pathname) go(path);
+  if (path === location.pathname) requested.value = action;
 }
 
 /** Main actions of all sections. @param {Found} found */

@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { hasValue } from "../grid/cells.js";
 import { changeText, consequence, giveUp, isProduction } from "../grid/editing.js";
-import { rebase } from "../grid/staged.js";
 import { SHOWN_FOR, visibleParts } from "../grid/values.js";
 import { Icon, html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
+import { rebase } from "./plan.js";
 import { save } from "./save.js";
 import { words } from "./words.js";
 

@@ -2,8 +2,9 @@
 
 import { api } from "../api.js";
 import { isWritable } from "../grid/editing.js";
-import { MAX_CHANGES, afterSave, conflictsOf, planOf } from "../grid/staged.js";
+import { conflictsOf } from "../grid/staged.js";
 import { errorText, notify } from "../parts/messages.js";
+import { MAX_CHANGES, afterSave, planOf } from "./plan.js";
 import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */

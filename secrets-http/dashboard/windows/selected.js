@@ -1,9 +1,10 @@
-// Copying selected cells: to another environment, or to the clipboard as lines of a `.env` file.
+// Actions on the selected cells. Copying them: to another environment, or to the clipboard as lines of a `.env` file.
 
 import { useState } from "preact/hooks";
 
 import { isReadable, markOf } from "../grid/cells.js";
-import { isWritable, stageAll } from "../grid/editing.js";
+import { Buttons } from "../grid/controls.js";
+import { editables, isWritable, stageAll } from "../grid/editing.js";
 import { ownVersion } from "../grid/staged.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText, notify } from "../parts/messages.js";
@@ -18,6 +19,28 @@ const MAX_COPIED = 20;
 /** Returns the selected cells whose values the caller may read. @param {GridState} grid */
 const readable = (grid) =>
   grid.targets().filter(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
+
+/** Number of selected cells, and buttons for actions on them. @param {{ grid: GridState, act: import("../grid/controls.js").Act }} properties */
+export function Selection({ grid, act }) {
+  const cells = grid.targets();
+  const changeable = editables(grid);
+  const environments = new Set(cells.map(({ environment }) => environment.id)).size;
+  const isOpen = readable(grid).length > 0;
+  const list = [
+    isOpen && environments === 1 && ["copy", words.selected.copy, "C"],
+    isOpen && environments === 1 && ["copyTo", words.selected.copyTo, "P"],
+    changeable.length > 0 && ["generate", words.selected.generate, "Shift-G"],
+    changeable.some(({ isHidable }) => isHidable) && ["hideHere", words.edit.hide, "X"],
+    changeable.some(({ isRemovable }) => isRemovable) && ["delete", words.edit.delete, "Del"],
+    changeable.some(({ change }) => change) && ["giveUp", words.edit.giveUp],
+    ["hide", words.selected.end, "Esc"],
+  ];
+  return html`<section class="detail" aria-label=${words.selected.count(cells.length, environments)}>
+    <div class="line"><p role="status"><strong>${words.selected.count(cells.length, environments)}</strong></p>
+      <${Buttons} act=${act} list=${list} />
+    </div>
+  </section>`;
+}
 
 /**
  * Returns the changes that copy the cells to `target`, and the keys that are not copied because a

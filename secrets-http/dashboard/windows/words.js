@@ -6,6 +6,7 @@ export const words = {
   ...shared,
   edit: {
     ...shared.edit,
+    changes: (/** @type {number} */ number) => plural(number, "change"),
     title: (/** @type {string} */ key, /** @type {string} */ environment) => `${key} in ${environment}`,
     key: "Key",
     keyRule: "A key is 1 to 255 letters, digits, underscores, dots and hyphens, and begins with a letter or an underscore.",
@@ -69,6 +70,12 @@ export const words = {
     nowhere: "You may not write in this environment.",
   },
   selected: {
+    ...shared.selected,
+    count: (/** @type {number} */ cells, /** @type {number} */ environments) =>
+      `${plural(cells, "cell")} of ${plural(environments, "environment")} selected`,
+    copy: "Copy lines",
+    generate: "Generate",
+    end: "End selection",
     title: "Copy to another environment",
     from: (/** @type {number} */ number, /** @type {string} */ environment) => `${plural(number, "value")} of ${environment}`,
     to: "Environment",
