@@ -12,7 +12,7 @@ const DURATION = Number(process.argv[2] ?? 60) * MINUTE;
 const SAMPLES = 60;
 
 // Number of times that the grid is used before the first measurement, and part of the measurements that is not evaluated.
-const USES = 100;
+const USES = 50;
 const WARM_UP = 0.2;
 
 // Time between two changes, and maximum time until the page shows a change, in milliseconds.
@@ -67,7 +67,7 @@ const devtools = await context.newCDPSession(page);
 async function use() {
   await page.evaluate(async () => {
     const grid = document.getElementById("grid");
-    for (let top = 0; top < grid.scrollHeight; top += grid.clientHeight / 2) {
+    for (let top = 0; top < grid.scrollHeight; top += grid.clientHeight) {
       grid.scrollTop = top;
       await new Promise(requestAnimationFrame);
     }
