@@ -177,7 +177,7 @@ impl Context<'_, Write> {
             let locked = self.lock_all(&row.locks(&scope)).await;
             locked.map_err(|error| error.or_not_found(row.subject()))?;
         }
-        if self.tx().is_exclusive() {
+        if self.engine.store().is_exclusive() {
             // Nothing has changed since the environment was resolved, except for the revision.
             if rows.contains(&LockedRow::Secrets) {
                 scope.environment.revision = self.locked_counters.revision;

@@ -31,6 +31,7 @@ mod manifest;
 pub(crate) mod message;
 mod passphrase;
 mod plaintext;
+mod project_key;
 mod record;
 mod revealed;
 mod tag;
@@ -49,15 +50,13 @@ pub(crate) use fingerprint::FingerprintKey;
 pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
 #[cfg(feature = "testing")]
 pub use keyring::published;
-pub use keyring::{
-    InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey,
-    ProjectKeyError, ProjectKeyRecord,
-};
+pub use keyring::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError};
 pub use manifest::{MANIFEST_BYTES, ManifestEntry};
 pub(crate) use manifest::{ManifestKey, ManifestSum};
 pub(crate) use passphrase::Cost;
 pub use passphrase::Passphrase;
 pub use plaintext::{Description, Plaintext};
+pub use project_key::{ProjectKey, ProjectKeyError, ProjectKeyRecord};
 pub use record::{Purpose, RecordContext, Sealed};
 pub(crate) use revealed::implement_revealed;
 pub use revealed::{Revealed, revealed};

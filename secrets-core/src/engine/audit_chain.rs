@@ -16,7 +16,8 @@ use super::{Engine, Failures, WorkItem, yield_now};
 use crate::crypto::{ChainMac, Keyring, is_same};
 use crate::model::{AuditBatchId, EnvironmentId, ProjectId, Subject, TeamId};
 use crate::store::{
-    AuditBatch, AuditHead, AuditRecord, AuditSeal, ChainExtension, StoreError, StoreResult, Tx,
+    AuditBatch, AuditHead, AuditRecord, AuditSeal, ChainExtension, Reads, StoreError, StoreResult,
+    Tx,
 };
 
 /// Maximum number of audit entries in the log that are appended to audit chains in one transaction.
@@ -114,16 +115,20 @@ async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<
             count += 1;
         }
     }
-    let named: Vec<_> = teams.keys().copied().collect();
-    // Before the transaction, because on SQLite reads wait for the transaction.
-    let (chains, appended) = extensions(engine, teams).await?;
-    let mut tx = engine.store().begin().await?;
-    if tx.delete_audit_batches(&ids).await?.len() < ids.len() {
-        return Err(StoreError::Stale(Subject::Audit));
-    }
-    if !tx.is_exclusive() {
-        // In one order, so that two nodes do not wait for each other.
+    let (mut tx, chains, appended);
+    if engine.store().is_exclusive() {
+        // Before the transaction, because reads wait for it. No other node extends the chains.
+        let mut reads = engine.store().read().await?;
+        (chains, appended) = extensions(engine.keyring(), &mut *reads, teams).await?;
+        drop(reads);
+        tx = engine.store().begin().await?;
+        delete(&mut *tx, &ids).await?;
+    } else {
+        tx = engine.store().begin().await?;
+        delete(&mut *tx, &ids).await?;
+        let named: Vec<_> = teams.keys().copied().collect();
         tx.lock_audit_heads(&named).await?;
+        (chains, appended) = extensions(engine.keyring(), &mut *tx, teams).await?;
     }
     tx.seal_audit(&chains).await?;
     tx.insert_sealed_audit(&appended).await?;
@@ -131,14 +136,20 @@ async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<
     Ok(count)
 }
 
+/// Deletes batches. Fails with `Stale` if another transaction has deleted one of them.
+async fn delete(tx: &mut dyn Tx, batches: &[AuditBatchId]) -> StoreResult<()> {
+    let deleted = tx.delete_audit_batches(batches).await?;
+    if deleted.len() == batches.len() { Ok(()) } else { Err(StoreError::Stale(Subject::Audit)) }
+}
+
 /// Returns the extensions of the audit chains of teams by new entries, which are not in the audit
 /// log, and by the entries of these teams that are in the log but in no chain yet; and the new
 /// entries with their positions and hashes.
 async fn extensions(
-    engine: &Engine,
+    keyring: &Keyring,
+    reads: &mut dyn Reads,
     teams: BTreeMap<Option<TeamId>, Vec<AuditRecord>>,
 ) -> StoreResult<(Vec<ChainExtension>, Vec<AuditRecord>)> {
-    let mut reads = engine.store().read().await?;
     let named: Vec<_> = teams.keys().copied().collect();
     let heads = reads.audit_heads_among(&named).await?;
     let heads: BTreeMap<_, _> = heads.iter().map(|head| (head.team, head)).collect();
@@ -146,14 +157,14 @@ async fn extensions(
     let unsealed = reads.unsealed_teams_among(&with_team).await?;
     let (mut chains, mut appended, mut room) = (Vec::new(), Vec::new(), MAX_SEALED);
     for (team, new) in teams {
-        let head = head_or_empty(engine.keyring(), team, heads.get(&team).copied())?;
+        let head = head_or_empty(keyring, team, heads.get(&team).copied())?;
         // A chain is in time order, except for entries that are written concurrently.
         let stored = match team {
             Some(team) if !unsealed.contains(&team) => Vec::new(),
             team => reads.unsealed_audit(team, room).await?,
         };
         room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
-        let (chain, new) = extend(engine.keyring(), head, stored, new);
+        let (chain, new) = extend(keyring, head, stored, new);
         chains.push(chain);
         appended.extend(new);
     }

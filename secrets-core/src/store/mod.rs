@@ -158,6 +158,12 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// True if no two transactions run at the same time, so that everything that a transaction has
+    /// read stays as it is until its end, even without locks.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
     /// True if calls wait for the store and none has been answered for some seconds. Does not access
     /// the database.
     fn is_stalled(&self) -> bool {
@@ -248,12 +254,6 @@ pub trait Tx:
     /// Rolls the transaction back. Unlike dropping it, waits until the changes of other transactions
     /// that it has seen are committed. Fails if these changes are lost.
     async fn roll_back(self: Box<Self>) -> StoreResult<()>;
-
-    /// True if no other transaction runs at the same time as this one, so that everything that it
-    /// has read stays as it is until its end, even without locks.
-    fn is_exclusive(&self) -> bool {
-        false
-    }
 }
 
 /// Error of a store method.

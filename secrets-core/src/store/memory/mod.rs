@@ -60,6 +60,10 @@ impl Store for MemoryStore {
         Ok(Box::new(Session(Pending { state, committed: self.committed.clone(), _writer: writer })))
     }
 
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
     async fn ping(&self) -> StoreResult<Option<Time>> {
         Ok(None)
     }
@@ -121,9 +125,5 @@ impl Tx for Session<Pending> {
 
     async fn roll_back(self: Box<Self>) -> StoreResult<()> {
         Ok(())
-    }
-
-    fn is_exclusive(&self) -> bool {
-        true
     }
 }

@@ -123,6 +123,10 @@ impl Store for SqlStore {
         Transaction::run_alone(&self.pools(), acquire, write, statement).await
     }
 
+    fn is_exclusive(&self) -> bool {
+        Transaction::IS_EXCLUSIVE
+    }
+
     async fn close(&self) -> StoreResult<()> {
         self.held.stop().await;
         let pools = self.pools();
@@ -205,10 +209,6 @@ impl Tx for Session<Transaction> {
 
     async fn roll_back(self: Box<Self>) -> StoreResult<()> {
         self.0.roll_back().await
-    }
-
-    fn is_exclusive(&self) -> bool {
-        Transaction::IS_EXCLUSIVE
     }
 }
 

@@ -67,6 +67,16 @@ impl Test {
         tx.commit()
     }
 
+    /// Begins two transactions that share a commit: the first has inserted user 0 and waits for the
+    /// end of the second. Returns the task of the first, and the second.
+    async fn group(&self) -> (tokio::task::JoinHandle<StoreResult<()>>, Box<dyn Tx>) {
+        let mut first = self.begin().await;
+        let second = self.queue(false).await;
+        self.insert(&mut first, 0).await;
+        let first = tokio::spawn(first.commit());
+        (first, second.await.unwrap())
+    }
+
     async fn insert(&self, tx: &mut Box<dyn Tx>, number: usize) {
         tx.insert_user(&self.users[number]).await.unwrap();
     }
@@ -105,12 +115,8 @@ async fn sees(tx: &mut Box<dyn Tx>, user: UserId) -> bool {
 async fn a_transaction_is_committed_with_the_next_one() {
     let test = Test::open().await;
     let commits = test.count_commits().await;
-    let mut first = test.begin().await;
-    let second = test.queue(false).await;
-    test.insert(&mut first, 0).await;
 
-    let first = tokio::spawn(first.commit());
-    let mut second = second.await.unwrap();
+    let (first, mut second) = test.group().await;
     assert!(sees(&mut second, test.users[0].id).await);
     assert!(test.committed().await.is_empty());
     test.insert(&mut second, 1).await;
@@ -125,11 +131,7 @@ async fn a_transaction_is_committed_with_the_next_one() {
 #[tokio::test]
 async fn a_transaction_that_is_rolled_back_leaves_its_group() {
     let test = Test::open().await;
-    let mut first = test.begin().await;
-    let second = test.queue(false).await;
-    test.insert(&mut first, 0).await;
-    let first = tokio::spawn(first.commit());
-    let mut second = second.await.unwrap();
+    let (first, mut second) = test.group().await;
     test.insert(&mut second, 1).await;
 
     drop(second);
@@ -141,11 +143,7 @@ async fn a_transaction_that_is_rolled_back_leaves_its_group() {
 #[tokio::test]
 async fn a_rollback_waits_for_the_commit_of_changes_that_the_transaction_has_seen() {
     let test = Test::open().await;
-    let mut first = test.begin().await;
-    let second = test.queue(false).await;
-    test.insert(&mut first, 0).await;
-    let first = tokio::spawn(first.commit());
-    let mut second = second.await.unwrap();
+    let (first, mut second) = test.group().await;
     assert!(sees(&mut second, test.users[0].id).await);
     assert!(test.committed().await.is_empty());
 
