@@ -27,6 +27,9 @@ const PARENT: u64 = 0xb7ad_6b71_6920_3331;
 /// Credential that the program sends to the collector.
 const CREDENTIAL: &str = "kvc_collector_credential";
 
+/// Password in the URL of the collector.
+const PASSWORD: &str = "kvc_collector_password";
+
 /// Certificate that did not sign the certificates of the test servers.
 const OTHER_AUTHORITY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../secrets-http/src/testdata/certificate.pem");
@@ -177,7 +180,9 @@ async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_re
     let folder = folder(name);
     let _ = fs::remove_file(log_path(name));
     let collector = Receiver::start_with_tls().await;
-    let mut program = serve(name, &folder, &collector.url(""))
+    let url = collector.url("").replace("https://", &format!("https://user:{PASSWORD}@"));
+    let mut program = serve(name, &folder, &url)
+        .with("SECRETS_LOG", "debug")
         .with("SSL_CERT_FILE", OTHER_AUTHORITY)
         // The queue holds fewer spans than the requests have.
         .with("OTEL_BSP_MAX_QUEUE_SIZE", "16")
@@ -200,7 +205,7 @@ async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_re
     assert!(collector.connections() > 0);
     assert!(collector.taken().is_empty());
     let log = log();
-    for secret in [CREDENTIAL, &token] {
+    for secret in [CREDENTIAL, PASSWORD, &token] {
         assert!(!log.contains(secret), "the log contains {secret}");
     }
 }

@@ -170,15 +170,18 @@ impl Engine {
             }
             Err(error) => {
                 let (session, context, _) = cx.into_parts();
-                // The error can be the result of changes that are not committed yet.
-                let abandoned = async { Ok(O::Access::abandon(session).await?) };
-                limit.finish(false, abandoned).await?;
-                let recorded = async {
+                let mut is_abandoned = false;
+                let ended = async {
+                    // The error can be the result of changes that are not committed yet.
+                    O::Access::abandon(session).await?;
+                    is_abandoned = true;
                     refusals::record_denied::<O>(self, caller, context, &error).await;
                     Ok(())
                 };
-                limit.finish(false, recorded).await.ok();
-                Err(error)
+                match limit.finish(false, ended).await {
+                    Err(lost) if !is_abandoned => Err(lost),
+                    _ => Err(error),
+                }
             }
         }
     }
