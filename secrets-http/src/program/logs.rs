@@ -20,8 +20,7 @@ use crate::program::traces;
 const MAX_WAITING: usize = 16_384;
 
 /// Pause of the thread that writes the log, after it has written all waiting lines. Under load, the
-/// lines of the pause are then written together. Without a pause, each request would wake the
-/// thread, which takes as long as a tenth of a read of a secret.
+/// lines of the pause are then written together. Without it, each request wakes the thread.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Guard of the thread that writes the log. Dropping the guard writes the waiting lines.
