@@ -49,7 +49,7 @@ def retention(drill):
     # The service seals the copies, like any new entries.
     with Node(drill.database) as node:
         begin = time.monotonic()
-        _wait(lambda: _unsealed(drill.database) == 0, 900, "the entries are not sealed")
+        wait(lambda: unsealed(drill.database) == 0, 900, "the entries are not sealed")
         drill.note(f"{count} entries sealed in {time.monotonic() - begin:.0f} s")
         node.terminate()
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,9 @@ def retention(drill):
         drill.bound("p99 of reads", quantile(times, 0.99), 2 * quantile(quiet, 0.99) + 0.05)
 
 
-def _unsealed(database):
+def unsealed(database):
+    """Returns the number of audit entries that are not in a hash chain yet, and of the batches of
+    entries that are not in the table of entries yet."""
     return _count(database, "position IS NULL") + int(database.run("SELECT COUNT(*) FROM audit_batches")[0][0])
 
 
@@ -160,7 +162,8 @@ def refused(drill):
     assert pending or counted == len(statuses), f"{counted} of {len(statuses)} refusals are counted"
 
 
-def _wait(condition, seconds, message):
+def wait(condition, seconds, message):
+    """Waits until a condition is true. Fails with the message after this many seconds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, message

@@ -140,6 +140,16 @@ class Account:
         self.member_lock, self.parent_lock = threading.Lock(), threading.Lock()
 
 
+def _interrupt(database, node, number):
+    """Cuts all connections to the database, or stops the node for a moment, in turns."""
+    if number % 2:
+        node.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        node.process.send_signal(signal.SIGCONT)
+    else:
+        database.run(CUT_CONNECTIONS)
+
+
 def coherence(drill):
     """Drill: a response of any node shows each change that any node has confirmed before the request,
     although a node is stopped and connections to the database are cut meanwhile."""
@@ -150,17 +160,15 @@ def coherence(drill):
         try:
             for number in range(drill.size(16, 64)):
                 checkers.append(Checker(accounts[number % ACCOUNTS], number, stop))
-            while sum(checker.checks for checker in checkers) < drill.size(2_000, 100_000):
-                time.sleep(drill.size(0.5, 3))
+            # Interruptions after a time would leave a slow machine hardly any checks between them.
+            count, interval = drill.size((1_500, 150), (100_000, 2_000))
+            while (checks := sum(checker.checks for checker in checkers)) < count:
                 if problems := [problem for checker in checkers for problem in checker.problems]:
                     raise AssertionError(f"{len(problems)} checks failed: {problems[:3]}")
-                if cuts % 2:
-                    other.process.send_signal(signal.SIGSTOP)
-                    time.sleep(0.3)
-                    other.process.send_signal(signal.SIGCONT)
-                else:
-                    drill.database.run(CUT_CONNECTIONS)
-                cuts += 1
+                if checks >= interval * (cuts + 1):
+                    _interrupt(drill.database, other, cuts)
+                    cuts += 1
+                time.sleep(0.01)
         finally:
             stop.set()
             for checker in checkers:

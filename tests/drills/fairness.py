@@ -106,7 +106,7 @@ def hostile(drill):
         # A debug build is so slow that fewer clients reach the limits.
         tokens = [loud.token(name=f"t{number}") for number in range(drill.size(10, 20))]
 
-        before = _reads(readers, key, drill.size(4, 30))
+        before = _reads(readers, key, drill.size(2, 30))
         # The rate-limit window of a minute begins again.
         processes = multiprocessing.get_context("fork")
         stop = processes.Event()
@@ -116,7 +116,7 @@ def hostile(drill):
         misuse = processes.Process(target=_in_threads, args=(calls,), daemon=True)
         misuse.start()
         try:
-            during = _reads(readers, key, drill.size(10, 120))
+            during = _reads(readers, key, drill.size(6, 120))
         finally:
             stop.set()
             misuse.join(60)

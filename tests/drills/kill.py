@@ -5,6 +5,7 @@ import random
 import time
 import uuid
 
+from audit import unsealed, wait
 from program import jwt
 from world import Node, command, started
 
@@ -102,7 +103,7 @@ def kill(drill):
     """Drill: the service is killed again and again while clients write, and while the keys of
     projects are replaced. No acknowledged write is lost, none is applied in part, each is recorded
     once, and every record can be decrypted."""
-    rounds, project, moment = drill.size(5, 100), None, random.Random(1)
+    rounds, project, moment = drill.size(4, 100), None, random.Random(1)
     writers = [Writer(number) for number in range(WRITERS)]
     for number in range(rounds + 1):
         # The exports of a debug build may need several seconds beside the replacement of the keys.
@@ -111,8 +112,7 @@ def kill(drill):
             project = project or alice.project("Killed")
             _compare(alice, project, writers)
             if number == rounds:
-                # The worker that appends audit entries to the hash chains runs every second.
-                time.sleep(3)
+                wait(lambda: unsealed(drill.database) == 0, 60, "the audit entries are not sealed")
                 node.terminate()
                 break
             for writer in writers:

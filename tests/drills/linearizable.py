@@ -231,7 +231,7 @@ def linearizable(drill):
     versions of each secret are 1, 2, 3 and so on."""
     histories_test.run()
     kills, chance, problems = 0, random.Random(1), []
-    count, interval = drill.size((3_000, 750), (50_000, 1_500))
+    count, interval = drill.size((2_000, 500), (50_000, 1_500))
     with Service(drill.database, 2 if drill.database.kind == "postgres" else 1) as service:
         users = [User(service, number, problems) for number in range(CLIENTS)]
         try:

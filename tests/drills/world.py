@@ -99,12 +99,20 @@ class Postgres:
         connection.close()
         return rows or []
 
-    def run_with_retries(self, statement):
-        """Runs an SQL statement that locks a table, as a migration does: waits only briefly for the
+    def run_with_retries(self, statements):
+        """Runs SQL statements that lock a table each, as a migration does: waits only briefly for a
         lock, and tries again for a minute."""
-        for _ in range(30):
-            connection = self._connect(**self.login, database=self.name)
+        # One connection: a login takes longer than a statement.
+        connection = self._connect(**self.login, database=self.name)
+        try:
             connection.run("SET lock_timeout = '1s'")
+            for statement in statements:
+                self._run_with_retries(connection, statement)
+        finally:
+            connection.close()
+
+    def _run_with_retries(self, connection, statement):
+        for _ in range(30):
             try:
                 connection.run(statement)
                 return
@@ -112,8 +120,6 @@ class Postgres:
                 # lock_not_available
                 if error.args[0].get("C") != "55P03":
                     raise
-            finally:
-                connection.close()
             time.sleep(2)
         raise AssertionError(f"no lock: {statement}")
 
