@@ -31,8 +31,9 @@ const DATABASES: i32 = 200;
 /// SQLSTATE of an access to a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// SQL query that returns one digest of the definitions of all tables, triggers and functions, and
-/// of the list of migrations. A test that changes a definition changes the digest.
+/// SQL query that returns one digest of the definitions of all tables, triggers and functions, of
+/// the list of migrations and of the versions that may use the tables. A test that changes one of
+/// them changes the digest.
 const DEFINITIONS: &str = "
     SELECT md5(string_agg(definition, ',' ORDER BY definition)) FROM (
         SELECT concat_ws(' ', 'relation', oid) FROM pg_class
@@ -43,7 +44,8 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'constraint', oid) FROM pg_constraint
         UNION ALL SELECT concat_ws(' ', 'function', oid) FROM pg_proc
             WHERE pronamespace = 'public'::regnamespace
-        UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
+        UNION ALL SELECT concat_ws(' ', 'migration', version, success, checksum) FROM _sqlx_migrations
+        UNION ALL SELECT concat_ws(' ', 'compatibility', oldest_version) FROM schema_compatibility
     ) AS all_definitions (definition)";
 
 /// SQL statements that delete the rows of all tables, except those that describe the tables. They
