@@ -4,15 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use secrets_core::model::{ProjectId, ids};
-use secrets_core::store::{self, SealedColumn};
 use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::{Client, paths};
 use serde_json::json;
 use tokio::time::sleep;
-use uuid::Uuid;
 
-use crate::program::{Ended, Program, folder, jwt, log_path, root_key};
+use crate::program::{Ended, Program, folder, jwt, log_path, records, root_key, stopped_at};
 
 /// Value of each byte of the root key before its replacement.
 const OLD: u8 = 7;
@@ -144,29 +141,6 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     assert_refused("keys_nodes_3", &url, (OLD, None));
     assert_reads("keys_nodes_3", &url, (NEW, None), &project).await;
     drop((first, second));
-}
-
-/// Returns the number of current and previous values in a project that are encrypted with this
-/// version of the project key.
-async fn records(url: &str, project: &str, version: u32) -> usize {
-    let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
-    let mut reads = store.read().await.unwrap();
-    let project = ProjectId::from(ids::parse(paths::last(project)).unwrap());
-    let mut number = 0;
-    for column in [SealedColumn::Value, SealedColumn::PreviousValue] {
-        let rows = reads.sealed_rows(column, (project, version), (Uuid::nil(), 0), 1_000);
-        number += rows.await.unwrap().len();
-    }
-    number
-}
-
-/// Waits until the server program has stopped at this failpoint (a place in the code at which it
-/// stops on request), as its log file `name` shows.
-async fn stopped_at(name: &str, failpoint: &str) {
-    let line = format!("failpoint {failpoint}");
-    while !fs::read_to_string(log_path(name)).is_ok_and(|log| log.lines().any(|it| it == line)) {
-        sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Number of current and previous values that the test stores.

@@ -16,6 +16,7 @@ mod ordinary_user;
 mod pooler;
 mod program;
 mod provider;
+mod purge;
 mod readme;
 mod redis_server;
 mod root_keys;

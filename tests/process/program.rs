@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_tests::{Client, Person};
+use secrets_core::model::{ProjectId, ids};
+use secrets_core::store::{self, SealedColumn};
+use secrets_tests::{Client, Person, paths};
 use serde_json::json;
+use tokio::time::sleep;
+use uuid::Uuid;
 
 use crate::ordinary_user::OrdinaryUser;
 
@@ -277,4 +281,27 @@ pub(crate) async fn sql(database: &Path, text: &'static str) {
     let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
     sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
+}
+
+/// Returns the number of current and previous values in a project that are encrypted with this
+/// version of the project key.
+pub(crate) async fn records(url: &str, project: &str, version: u32) -> usize {
+    let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
+    let mut reads = store.read().await.unwrap();
+    let project = ProjectId::from(ids::parse(paths::last(project)).unwrap());
+    let mut number = 0;
+    for column in [SealedColumn::Value, SealedColumn::PreviousValue] {
+        let rows = reads.sealed_rows(column, (project, version), (Uuid::nil(), 0), 1_000);
+        number += rows.await.unwrap().len();
+    }
+    number
+}
+
+/// Waits until the server program has stopped at this failpoint (a place in the code at which it
+/// stops on request), as its log file `name` shows.
+pub(crate) async fn stopped_at(name: &str, failpoint: &str) {
+    let line = format!("failpoint {failpoint}");
+    while !fs::read_to_string(log_path(name)).is_ok_and(|log| log.lines().any(|it| it == line)) {
+        sleep(Duration::from_millis(20)).await;
+    }
 }

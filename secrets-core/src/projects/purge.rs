@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 
 use crate::access::RESTORE_PERIOD;
 use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem};
+use crate::failpoint;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, ProjectRecord, PurgeProgress};
 
@@ -80,6 +81,7 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
 /// Purges a project. If the process stops at any point, the next purge continues.
 async fn purge_project(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
     destroy_keys(engine, project, before).await?;
+    failpoint::reached("after-purge-keys").await;
     while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
     Ok(())
 }
@@ -109,7 +111,9 @@ async fn purge_batch(
     if purge == PurgeProgress::Complete {
         tx.insert_audit(&[entry(engine, context(project), "project.purged")]).await?;
     }
+    failpoint::reached("in-purge-batch").await;
     tx.commit().await?;
+    failpoint::reached("after-purge-batch").await;
     Ok(purge)
 }
 
