@@ -209,3 +209,26 @@ async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_re
         assert!(!log.contains(secret), "the log contains {secret}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_names_the_reason_why_traces_are_not_exported() {
+    let name = "traces_not_exported";
+    let folder = folder(name);
+    let empty = folder.join("empty.pem");
+    fs::write(&empty, "").unwrap();
+    let cases = [
+        ("SSL_CERT_FILE", empty.to_str().unwrap(), "the HTTP client cannot be created"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", PASSWORD, "an OTEL_ variable is invalid"),
+    ];
+    for (variable, value, reason) in cases {
+        let _ = fs::remove_file(log_path(name));
+        let collector = "https://collector.test";
+        let mut program = serve(name, &folder, collector).with(variable, value).start();
+        assert!(program.terminate(Duration::from_secs(8)).success());
+
+        let log = fs::read_to_string(log_path(name)).unwrap();
+        let expected = format!("traces are not exported: {reason}");
+        assert!(log.contains(&expected), "{variable}: {log}");
+        assert!(!log.contains(PASSWORD), "the log contains the value of {variable}");
+    }
+}

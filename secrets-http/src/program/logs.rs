@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::program::traces;
+use crate::program::traces::{self, NotExported};
 
 /// Maximum number of log lines that wait to be written. If standard error is not read, further
 /// lines are dropped, so that requests are never delayed.
@@ -50,7 +50,10 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
     };
     let log = log.with_filter(filter.and(filter_fn(is_for_log)));
     let registry = tracing_subscriber::registry().with(log);
-    let (traces, has_failed) = traces::layer().map_or((None, true), |traces| (traces, false));
+    let (traces, failed) = match traces::layer() {
+        Ok(traces) => (traces, None),
+        Err(reason) => (None, Some(reason)),
+    };
     // A layer that does nothing would enable all spans.
     let started = match traces {
         Some(traces) => registry.with(traces).try_init(),
@@ -60,8 +63,15 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
     if started.is_ok() {
         *lock(&WRITER) = Some(guard);
     }
-    if has_failed {
-        tracing::warn!("traces are not exported: an OTEL_ variable is invalid");
+    match failed {
+        None => {}
+        Some(NotExported::InvalidVariable) => {
+            tracing::warn!("traces are not exported: an OTEL_ variable is invalid");
+        }
+        Some(NotExported::NoClient) => tracing::warn!(
+            "traces are not exported: the HTTP client cannot be created; are the certificates of \
+             the system's certificate authorities installed?"
+        ),
     }
     // The message of a panic may contain secret data, so only its location is logged.
     panic::set_hook(Box::new(|panic| {

@@ -7,9 +7,16 @@ pub(super) use self::export::{layer, stop};
 /// Environment variables that name the collector of traces, and so turn on their export.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// A variable of OpenTelemetry is invalid. (The cause may contain its value, such as a URL with a
-/// credential.)
-pub(super) struct InvalidVariable;
+/// Reason why traces are not exported. (The error of the exporter may contain the value of a
+/// variable, such as a URL with a credential.)
+#[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "fails with the feature `otel`"))]
+pub(super) enum NotExported {
+    /// A variable of OpenTelemetry is invalid.
+    InvalidVariable,
+    /// The HTTP client cannot be created, for example because the system has no certificate
+    /// authorities.
+    NoClient,
+}
 
 /// True if a collector is configured, and the standard variable for it does not turn traces off.
 #[expect(clippy::disallowed_methods, reason = "the variables are read by the exporter, not by us")]
@@ -23,7 +30,7 @@ pub(super) fn is_configured() -> bool {
 
 #[cfg(not(feature = "otel"))]
 #[expect(clippy::unnecessary_wraps, reason = "fails with the feature `otel`")]
-pub(super) fn layer() -> Result<Option<tracing_subscriber::layer::Identity>, InvalidVariable> {
+pub(super) fn layer() -> Result<Option<tracing_subscriber::layer::Identity>, NotExported> {
     Ok(None)
 }
 
@@ -37,7 +44,7 @@ mod export {
 
     use opentelemetry::trace::TracerProvider as _;
     use opentelemetry::{Key, KeyValue};
-    use opentelemetry_otlp::SpanExporter;
+    use opentelemetry_otlp::{ExporterBuildError, SpanExporter};
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
     use secrets_core::model::lock::lock;
@@ -47,7 +54,7 @@ mod export {
     use tracing_subscriber::layer::{Context, Layer};
     use tracing_subscriber::registry::LookupSpan;
 
-    use super::{InvalidVariable, is_configured};
+    use super::{NotExported, is_configured};
 
     /// Names of the spans that begin a trace. Without them, the statements of periodic jobs would
     /// each be a trace.
@@ -61,14 +68,18 @@ mod export {
     /// Starts the export of spans if a collector is configured, and returns the layer that records
     /// them. The export has its own thread and a bounded queue, and drops spans if the collector
     /// does not accept them.
-    pub(in super::super) fn layer<S>() -> Result<Option<impl Layer<S>>, InvalidVariable>
+    pub(in super::super) fn layer<S>() -> Result<Option<impl Layer<S>>, NotExported>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
         if !is_configured() {
             return Ok(None);
         }
-        let exporter = SpanExporter::builder().with_http().build().map_err(|_| InvalidVariable)?;
+        let exporter =
+            SpanExporter::builder().with_http().build().map_err(|error| match error {
+                ExporterBuildError::InternalFailure(_) => NotExported::NoClient,
+                _ => NotExported::InvalidVariable,
+            })?;
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
             .with_resource(resource())
