@@ -1,6 +1,6 @@
-//! Limits on the number of heap allocations that a read from the in-memory store makes. Unlike the
-//! duration of a read, this number is the same on every machine, so the test notices everywhere if
-//! a read becomes more expensive. The test is a separate binary, because it replaces the global
+//! Limits on the heap allocations that a read from the in-memory store makes, and on the size of its
+//! futures. Unlike the duration of a read, these numbers are the same on every machine, so the test
+//! notices everywhere if a read becomes more expensive. The test is a separate binary, because it replaces the global
 //! allocator.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,6 +19,11 @@ use serde_json::{Value, json};
 
 /// Maximum number of heap allocations of a request that reads one secret.
 const MAX_OF_ONE: u64 = 75;
+/// Maximum number of bytes that a request that reads one secret allocates.
+const MAX_BYTES_OF_ONE: u64 = 24_000;
+/// Maximum size in bytes of the future of an authentication or of a read. A future is copied several
+/// times before it is polled.
+const MAX_FUTURE: usize = 2_048;
 /// Maximum number of heap allocations per secret of a request that reads many secrets.
 const MAX_PER_SECRET: u64 = 2;
 
@@ -64,9 +69,25 @@ fn a_read_makes_few_allocations() {
     };
     read();
 
-    let count = measure(read).count_total;
+    let measured = measure(read);
 
+    let (count, bytes) = (measured.count_total, measured.bytes_total);
     assert!(count <= MAX_OF_ONE, "{count} allocations");
+    assert!(bytes <= MAX_BYTES_OF_ONE, "{bytes} bytes");
+}
+
+#[test]
+fn the_futures_of_a_read_are_small() {
+    let (service, token) = block_on(filled());
+
+    let authentication = service.authenticate(&token, Origin::default());
+    let size = size_of_val(&authentication);
+    assert!(size <= MAX_FUTURE, "authentication: {size} bytes");
+
+    let caller = block_on(authentication).unwrap();
+    let read = service.perform(&caller, GetEsoSecret { at: at(), key: KeyRef::new("KEY_7") });
+    let size = size_of_val(&read);
+    assert!(size <= MAX_FUTURE, "read: {size} bytes");
 }
 
 #[test]

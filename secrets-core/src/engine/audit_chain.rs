@@ -87,7 +87,12 @@ async fn move_or_report(
         moved = move_batches(engine, remaining().await?).await;
     }
     match moved {
-        Err(StoreError::Unavailable(_)) | Ok(_) => moved,
+        Ok(_) => {
+            let failures = engine.shared::<Failures>();
+            ids.iter().for_each(|id| failures.clear(WorkItem::AuditBatch(*id)));
+            moved
+        }
+        Err(StoreError::Unavailable(_)) => moved,
         // A chain was modified, or an entry was written twice or cannot be read.
         Err(_) => move_one_by_one(engine, &remaining().await?).await,
     }
@@ -107,6 +112,9 @@ fn number_to_move(batches: &[AuditBatch]) -> usize {
 /// audit chains of their teams. Returns the number of entries. Fails with `Stale`, and moves
 /// nothing, if another transaction has moved one of the batches or extended one of the chains.
 async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<u64> {
+    if batches.is_empty() {
+        return Ok(0);
+    }
     let ids: Vec<_> = batches.iter().map(|batch| batch.id).collect();
     let (mut teams, mut count) = (BTreeMap::<_, Vec<_>>::new(), 0);
     for batch in batches {

@@ -18,10 +18,10 @@ use crate::model::lock::lock;
 use crate::store::{AuditRecord, Store};
 
 /// Maximum number of audit entries in one transaction.
-const MAX_BATCH: usize = 256;
+pub(crate) const MAX_BATCH: usize = 256;
 
-/// Maximum number of audit entries that wait to be stored. If it is reached, further reads fail,
-/// because their audit entries cannot be added.
+/// Maximum number of audit entries that wait to be stored. If it is reached, further reads fail
+/// while a batch is being written, because their audit entries cannot be added.
 const MAX_WAITING: usize = 8_192;
 
 #[derive(Default)]
@@ -58,12 +58,15 @@ impl AuditQueue {
         entry: AuditRecord,
     ) -> Result<(), NotRecorded> {
         let (stored, mut answer) = oneshot::channel();
-        {
-            let mut waiting = self.waiting();
-            if waiting.len() >= MAX_WAITING {
+        let mut new = Waiting { entry, stored };
+        while let Some(refused) = self.add(new) {
+            // The tasks of all waiting entries may have been cancelled, so that no leader is left.
+            let Some(_leader) = self.writing.try_lock() else { return Err(NotRecorded) };
+            self.write_batch(store, counters).await;
+            if self.is_failing() {
                 return Err(NotRecorded);
             }
-            waiting.push_back(Waiting { entry, stored });
+            new = refused;
         }
         loop {
             let _leader = match select(&mut answer, self.writing.lock()).await {
@@ -76,6 +79,16 @@ impl AuditQueue {
             }
             self.write_batch(store, counters).await;
         }
+    }
+
+    /// Adds an entry to the queue. Returns the entry if the queue is full.
+    fn add(&self, new: Waiting) -> Option<Waiting> {
+        let mut waiting = self.waiting();
+        if waiting.len() >= MAX_WAITING {
+            return Some(new);
+        }
+        waiting.push_back(new);
+        None
     }
 
     /// True if the last attempt to store a batch failed.
@@ -171,15 +184,36 @@ mod tests {
         assert_eq!(queue.waiting_entries(), 0);
     }
 
-    #[test]
-    fn the_number_of_waiting_entries_is_bounded() {
-        let (queue, counters) = (AuditQueue::default(), Counters::default());
+    /// Creates a queue that is full of entries whose tasks were cancelled.
+    fn full() -> AuditQueue {
+        let queue = AuditQueue::default();
         let waiting = || Waiting { entry: audit_entry(), stored: oneshot::channel().0 };
         queue.waiting().extend(std::iter::repeat_with(waiting).take(MAX_WAITING));
+        queue
+    }
+
+    #[test]
+    fn the_number_of_waiting_entries_is_bounded() {
+        let (queue, counters) = (full(), Counters::default());
+        let mut leader = Box::pin(queue.record(&Silent, &counters, audit_entry()));
+        assert!((&mut leader).now_or_never().is_none());
 
         let refused = queue.record(&Silent, &counters, audit_entry()).now_or_never();
 
         assert!(refused.is_some_and(|refused| refused.is_err()));
         assert_eq!(queue.waiting_entries(), MAX_WAITING);
+    }
+
+    #[test]
+    fn a_queue_full_of_cancelled_tasks_is_written_by_the_next_task() {
+        let (queue, counters) = (full(), Counters::default());
+        let cut = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+        assert!(cut.is_none() && queue.is_failing());
+
+        let stored = queue.record(&MemoryStore::new(), &counters, audit_entry()).now_or_never();
+
+        assert!(stored.is_some_and(|stored| stored.is_ok()) && !queue.is_failing());
+        assert_eq!(queue.waiting_entries(), 0);
+        assert_eq!(counters.audit_entries.value(), MAX_WAITING as u64 + 1);
     }
 }

@@ -50,7 +50,7 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, info_span};
 
 use self::admission::Admission;
-use self::audit_queue::AuditQueue;
+use self::audit_queue::{AuditQueue, MAX_BATCH};
 use self::offload::CpuPermits;
 use self::shared::Shared;
 use self::time_limit::TimeLimit;
@@ -153,7 +153,7 @@ impl Engine {
     async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let limit = TimeLimit::of_operation(self, &caller.origin.time_used, O::IS_LONG);
-        // In a box, because each function that awaits a future holds it twice.
+        // In boxes, because each function that awaits a future holds it twice, and moves it.
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;
@@ -165,46 +165,60 @@ impl Engine {
         let _memory = mem::take(&mut cx.memory);
         match output {
             Ok(output) => {
-                limit.finish(O::Access::IS_WRITE, self.finish::<O>(caller, cx)).await?;
+                let is_write = O::Access::IS_WRITE && !cx.is_dry_run;
+                let finished = Box::pin(self.finish(caller, cx, O::AUDIT));
+                limit.finish(is_write, finished).await?;
                 Ok(output)
             }
-            Err(error) => {
-                let (session, context, _) = cx.into_parts();
-                let mut is_abandoned = false;
-                let ended = async {
-                    // The error can be the result of changes that are not committed yet.
-                    O::Access::abandon(session).await?;
-                    is_abandoned = true;
-                    refusals::record_denied::<O>(self, caller, context, &error).await;
-                    Ok(())
-                };
-                match limit.finish(false, ended).await {
-                    Err(lost) if !is_abandoned => Err(lost),
-                    _ => Err(error),
-                }
-            }
+            Err(error) => Err(Box::pin(self.cancel(&limit, caller, cx, (O::AUDIT, error))).await),
+        }
+    }
+
+    /// Ends an operation that has failed with this error, and records it in the audit log if the
+    /// caller lacks a permission. Returns the error or, if the changes of other operations that this
+    /// one has seen are lost, that error.
+    async fn cancel<A: Access>(
+        &self,
+        limit: &TimeLimit<'_>,
+        caller: &Caller,
+        cx: Context<'_, A>,
+        (audit, error): (Audit, Error),
+    ) -> Error {
+        let (session, context, _) = cx.into_parts();
+        let mut is_abandoned = false;
+        let ended = async {
+            // The error can be the result of changes that are not committed yet.
+            A::abandon(session).await?;
+            is_abandoned = true;
+            refusals::record_denied(self, caller, context, (audit, &error)).await;
+            Ok(())
+        };
+        match limit.finish(false, ended).await {
+            Err(lost) if !is_abandoned => lost,
+            _ => error,
         }
     }
 
     /// Commits an operation that has run, and records it in the audit log.
-    async fn finish<O: Operation>(
+    async fn finish<A: Access>(
         &self,
         caller: &Caller,
-        mut cx: Context<'_, O::Access>,
+        mut cx: Context<'_, A>,
+        audit: Audit,
     ) -> Result<()> {
         let is_dry_run = cx.is_dry_run;
         let manifests = mem::take(&mut cx.manifests);
         let (mut session, context, now) = cx.into_parts();
         if !is_dry_run {
-            O::Access::complete(&mut session, &self.keyring, &manifests).await?;
+            A::complete(&mut session, &self.keyring, &manifests).await?;
         }
-        match O::AUDIT {
-            _ if is_dry_run => O::Access::abandon(session).await?,
-            Audit::Nothing => commit::<O>(session).await?,
+        match audit {
+            _ if is_dry_run => A::abandon(session).await?,
+            Audit::Nothing => commit::<A>(session).await?,
             Audit::Change(action) => {
                 let entries = context.into_entries(caller, action, now);
-                O::Access::record(&mut session, &entries).await?;
-                commit::<O>(session).await?;
+                A::record(&mut session, &entries).await?;
+                commit::<A>(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}
             Audit::Read(_) | Audit::Export(_) if context.skips_audit => {}
@@ -212,8 +226,12 @@ impl Engine {
                 // The reader is released first, because recording waits for other entries and for
                 // the disk.
                 drop(session);
-                let entries = context.into_entries(caller, action, now).into_iter();
-                try_join_all(entries.map(|entry| self.record(entry))).await?;
+                let mut entries = context.into_entries(caller, action, now).into_iter();
+                // At most a batch at a time, because all operations share the queue.
+                while !entries.as_slice().is_empty() {
+                    let part = entries.by_ref().take(MAX_BATCH);
+                    try_join_all(part.map(|entry| self.record(entry))).await?;
+                }
             }
         }
         Ok(())
@@ -264,6 +282,6 @@ impl Engine {
 }
 
 /// Commits a write; closes the reader of a read.
-async fn commit<O: Operation>(session: Box<<O::Access as Access>::Session>) -> Result<()> {
-    O::Access::finish(session).await.map_err(|error| Error::from(error).unconfirmed())
+async fn commit<A: Access>(session: Box<A::Session>) -> Result<()> {
+    A::finish(session).await.map_err(|error| Error::from(error).unconfirmed())
 }

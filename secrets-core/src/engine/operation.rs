@@ -84,8 +84,8 @@ pub trait Access: Send + 'static {
         manifests: &Manifests,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
-    /// Ends an operation that is not committed. Waits until the changes of other transactions that it
-    /// has seen are committed, and fails if they are lost. Does nothing for readers.
+    /// Ends an operation without a commit. Waits until the transactions whose uncommitted changes the
+    /// operation has read are committed. Fails if their commit fails. Does nothing for readers.
     fn abandon(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 
     /// Commits the transaction. Does nothing for readers.

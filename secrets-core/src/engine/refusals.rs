@@ -6,10 +6,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Audit, AuditContext, Caller, Engine, Operation};
+use super::{Audit, AuditContext, Caller, Engine};
 use crate::limits::network_of;
 use crate::model::lock::lock;
 use crate::model::{AuditId, Error, Time, UserId};
@@ -187,37 +188,41 @@ fn without_resource(entry: AuditRecord) -> AuditRecord {
 /// Records a refused request of an authenticated caller in the audit log: immediately, or later in
 /// one entry together with other refusals of the same kind. An error of the audit log does not
 /// change the response, because the request is refused anyway.
-pub(crate) async fn record(
-    engine: &Engine,
-    caller: &Caller,
+pub(crate) fn record<'a>(
+    engine: &'a Engine,
+    caller: &'a Caller,
     action: &'static str,
     context: AuditContext,
-) {
-    let Some(account) = caller.account() else { return };
-    let entry = context.into_entry(caller, action, engine.now());
-    let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
-    let refusals = engine.shared::<Refusals>();
-    let first = lock(&refusals.0).count(account, entry);
-    // The audit queue logs a failure.
-    if let Some(entry) = first
-        && engine.record(entry.clone()).await.is_err()
-    {
-        lock(&refusals.0).put_back(vec![entry]);
-    }
+) -> BoxFuture<'a, ()> {
+    // In a box, so that the futures of requests that are not refused are small.
+    Box::pin(async move {
+        let Some(account) = caller.account() else { return };
+        let entry = context.into_entry(caller, action, engine.now());
+        let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
+        let refusals = engine.shared::<Refusals>();
+        let first = lock(&refusals.0).count(account, entry);
+        // The audit queue logs a failure.
+        if let Some(entry) = first
+            && engine.record(entry.clone()).await.is_err()
+        {
+            lock(&refusals.0).put_back(vec![entry]);
+        }
+    })
 }
 
-/// Records an operation that was refused for lack of a permission. Does nothing if the team is
-/// unknown, or if operations of this kind are never recorded.
-pub(super) async fn record_denied<O: Operation>(
+/// Records an operation that was refused for lack of a permission. Does nothing if the operation
+/// failed with another error, if the team is unknown, or if operations of this kind are never
+/// recorded.
+pub(super) async fn record_denied(
     engine: &Engine,
     caller: &Caller,
     context: AuditContext,
-    error: &Error,
+    (audit, error): (Audit, &Error),
 ) {
     let (Error::Forbidden(_) | Error::ApprovalRequired(_), Some(_)) = (error, context.team) else {
         return;
     };
-    let action = match O::AUDIT {
+    let action = match audit {
         Audit::Nothing => return,
         Audit::Change(action) | Audit::Read(action) | Audit::Export(action) => action,
     };

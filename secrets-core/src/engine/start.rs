@@ -55,8 +55,8 @@ const SAMPLES: usize = 16;
 /// Maximum number of records that startup tries to decrypt before it fails.
 const MORE_SAMPLES: usize = 64;
 
-/// Maximum number of records that startup loads from the oldest on, including the records whose key
-/// was destroyed.
+/// Maximum number of records that startup loads, beginning with the oldest. Includes the records
+/// whose key was destroyed.
 const MAX_LOADED: usize = 1_024;
 
 /// Loads the encryption keys of the instance. On the first start, creates the instance and its

@@ -9,7 +9,7 @@ use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
 use crate::limits::Place;
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, Permission, Principal, ProjectId, ProjectRef,
-    Result, TeamId,
+    Result, TeamId, UserId,
 };
 use crate::secrets::chain_etag;
 use crate::store::{EnvironmentRecord, Selection};
@@ -71,12 +71,15 @@ pub enum WatchTarget {
     Project(ProjectId),
 }
 
-/// Limit on the number of watchers (clients with an open event stream) of a user or token, of a
-/// team, or of the process.
+/// Limit on the number of watchers (clients with an open event stream) of a user or token, of an
+/// account, of a team, or of the process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
     /// Limit for one user or service token: 5 watchers ([`WatchPlace::PER_PRINCIPAL`]).
     Principal(Uuid),
+    /// Limit for one account: a user together with the service tokens that the user created. The
+    /// number is the maximum number of watchers: half of the maximum number in the process.
+    Account(UserId, usize),
     /// Limit for one team. The number is the maximum number of watchers: a quarter of the maximum
     /// number in the process.
     Team(TeamId, usize),
@@ -92,9 +95,13 @@ impl WatchPlace {
     /// Returns the limits that apply to one watcher. `limit` is the maximum number of watchers in
     /// the process.
     #[must_use]
-    pub fn of(principal: Uuid, team: TeamId, limit: usize) -> Vec<Self> {
-        let per_team = limit.div_ceil(4);
-        vec![Self::Principal(principal), Self::Team(team, per_team), Self::Process(limit)]
+    pub fn of(principal: Uuid, account: UserId, team: TeamId, limit: usize) -> Vec<Self> {
+        vec![
+            Self::Principal(principal),
+            Self::Account(account, limit.div_ceil(2)),
+            Self::Team(team, limit.div_ceil(4)),
+            Self::Process(limit),
+        ]
     }
 }
 
@@ -102,7 +109,7 @@ impl Place for WatchPlace {
     fn limit(&self) -> usize {
         match self {
             Self::Principal(_) => Self::PER_PRINCIPAL,
-            Self::Team(_, limit) | Self::Process(limit) => *limit,
+            Self::Account(_, limit) | Self::Team(_, limit) | Self::Process(limit) => *limit,
         }
     }
 }

@@ -17,9 +17,10 @@ use crate::engine::Engine;
 use crate::environments::{WatchPlace, WatchTarget};
 use crate::limits::{Permit, Permits};
 use crate::model::lock::lock;
-use crate::model::{Bound, Error, Result, TeamId};
+use crate::model::{Bound, Error, Result, TeamId, UserId};
 
-/// Value of the `Retry-After` header in seconds, if a user, token or team has too many watchers.
+/// Value of the `Retry-After` header in seconds, if a user, token, account or team has too many
+/// watchers.
 const RETRY_SECONDS: i64 = 60;
 
 /// Limit and intervals of a [`WatchRegistry`].
@@ -82,14 +83,19 @@ impl WatchRegistry {
         (self.permits.in_use(&WatchPlace::Process(limit)), limit)
     }
 
-    /// Acquires a permit for a watcher: a user or token (`principal`) that watches a resource of
-    /// `team`. Fails if the process, the team or the principal already has its maximum number of
-    /// watchers.
-    pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>> {
-        let places = WatchPlace::of(principal, team, self.options.limit);
+    /// Acquires a permit for a watcher: a user or token (`principal`) of an account that watches a
+    /// resource of `team`. Fails if the process, the team, the account or the principal already has
+    /// its maximum number of watchers.
+    pub fn acquire(
+        &self,
+        team: TeamId,
+        account: UserId,
+        principal: Uuid,
+    ) -> Result<Permit<WatchPlace>> {
+        let places = WatchPlace::of(principal, account, team, self.options.limit);
         let permit = self.permits.acquire(places).map_err(|full| match full {
             WatchPlace::Process(_) => Bound::Watchers.reached("too many watchers"),
-            WatchPlace::Principal(_) | WatchPlace::Team(..) => {
+            WatchPlace::Principal(_) | WatchPlace::Account(..) | WatchPlace::Team(..) => {
                 let until = self.engine.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
                 Error::RateLimited { bound: Bound::Watchers, until }
             }
@@ -175,6 +181,10 @@ mod tests {
         Uuid::from_u128(1).into()
     }
 
+    fn account() -> UserId {
+        Uuid::from_u128(2).into()
+    }
+
     async fn project(service: &Service) -> (Caller, ProjectId) {
         let ada = Identity::new("test", "ada", "ada@example.com");
         let ada = service.sign_in(ada, Origin::default()).await.unwrap();
@@ -192,11 +202,10 @@ mod tests {
     async fn a_principal_has_at_most_five_watchers() {
         let service = service().await;
         let registry = registry(&service, 40);
-        let principal = Uuid::from_u128(2);
-        let mut permits: Vec<_> =
-            (0..5).map(|_| registry.acquire(team(), principal).unwrap()).collect();
+        let acquire = || registry.acquire(team(), account(), Uuid::from_u128(3));
+        let mut permits: Vec<_> = (0..5).map(|_| acquire().unwrap()).collect();
 
-        let refused = registry.acquire(team(), principal).unwrap_err();
+        let refused = acquire().unwrap_err();
 
         let Error::RateLimited { bound: Bound::Watchers, until } = refused else {
             panic!("{refused:?}")
@@ -204,15 +213,17 @@ mod tests {
         assert!(until > service.engine().now());
         assert_eq!(registry.usage(), (5, 40));
         permits.pop();
-        assert!(registry.acquire(team(), principal).is_ok());
+        assert!(acquire().is_ok());
     }
 
     #[tokio::test]
     async fn a_team_has_a_quarter_of_the_watchers_and_a_process_has_all() {
         let service = service().await;
         let registry = registry(&service, 4);
-        let acquire =
-            |team: u128| registry.acquire(Uuid::from_u128(team).into(), Uuid::from_u128(team));
+        let acquire = |team: u128| {
+            let id = Uuid::from_u128(team);
+            registry.acquire(id.into(), id.into(), id)
+        };
         let _permits: Vec<_> = (0..3).map(|team| acquire(team).unwrap()).collect();
         assert!(matches!(acquire(0), Err(Error::RateLimited { .. })));
         let _last = acquire(3).unwrap();
@@ -221,6 +232,22 @@ mod tests {
 
         assert!(matches!(refused, Error::Unavailable { .. }), "{refused:?}");
         assert_eq!(registry.usage(), (4, 4));
+    }
+
+    #[tokio::test]
+    async fn an_account_has_half_of_the_watchers_of_all_its_teams_and_tokens() {
+        let service = service().await;
+        let registry = registry(&service, 8);
+        let acquire = |number: u128, account: UserId| {
+            let id = Uuid::from_u128(number);
+            registry.acquire(id.into(), account, id)
+        };
+        let _permits: Vec<_> = (0..4).map(|number| acquire(number, account()).unwrap()).collect();
+
+        let refused = acquire(4, account()).unwrap_err();
+
+        assert!(matches!(refused, Error::RateLimited { .. }), "{refused:?}");
+        assert!(acquire(4, Uuid::from_u128(9).into()).is_ok());
     }
 
     #[tokio::test]

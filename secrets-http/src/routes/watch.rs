@@ -221,9 +221,10 @@ async fn begin(
     headers: &HeaderMap,
 ) -> Result<(Watcher, Vec<Event>), Fault> {
     let Revisions { target, team, .. } = operation.perform(api, &caller).await?;
-    let principal =
-        caller.actor().ok_or_else(|| Error::internal("the caller of a watch has no ID"))?;
-    let permit = all.acquire(team, principal)?;
+    let (Some(account), Some(principal)) = (caller.account(), caller.actor()) else {
+        return Err(Error::internal("the caller of a watch has no ID").into());
+    };
+    let permit = all.acquire(team, account, principal)?;
     let polled = all.follow(target);
     // Read the revisions again after subscribing, so that no change in between is missed.
     let last = operation.perform(api, &caller).await?;
