@@ -89,6 +89,23 @@ test("a reveal writes one audit entry, and a hidden value is not in the document
   assert.deepEqual(seen.problems, []);
 });
 
+test("the first click on a cell selects it, and the second reveals its value", async () => {
+  const { page } = await opened();
+  await openGrid(page, server.url, slug);
+  const before = await recorded("secret.read");
+  const id = await page.locator("#grid .cell:not(.active) > .text[data-action]").first().evaluate((text) => text.parentElement.id);
+  const cell = page.locator(`[id="${id}"]`);
+  await cell.locator(".text").click();
+  await page.locator(`[id="${id}"].active`).waitFor();
+  // Buttons of the active cell appear, so the page has handled the click.
+  await cell.locator(".tools").waitFor();
+  assert.doesNotMatch(await page.content(), /kvc_/);
+  assert.equal(await recorded("secret.read"), before);
+  await cell.locator(".text").click();
+  await cell.locator(".value").waitFor();
+  assert.equal(await recorded("secret.read"), before + 1);
+});
+
 test("a value is hidden again after 30 seconds", async () => {
   const { page } = await opened();
   await page.clock.install();

@@ -145,9 +145,11 @@ export function Grid({ grid, act }) {
     const cell = /** @type {HTMLElement | null} */ (target.closest("[data-column]"));
     const row = /** @type {HTMLElement | null} */ (target.closest("[data-row]"));
     if (!cell || !row) return;
+    const wasActive = cell.classList.contains("active");
     grid.moveTo(Number(row.dataset.row), Number(cell.dataset.column), event.shiftKey);
     const action = /** @type {HTMLElement | null} */ (target.closest("[data-action]"))?.dataset.action;
-    if (action && !event.shiftKey) act(/** @type {import("./cells.js").Action} */ (action));
+    // The first click only selects the cell: it shows no value, which would be recorded in the audit log.
+    if (action && wasActive && !event.shiftKey) act(/** @type {import("./cells.js").Action} */ (action));
   };
 
   // The browser would select text up to the cell instead, or focus a button whose element another row uses later.

@@ -50,7 +50,7 @@ function Actions({ isShown }) {
 }
 
 /**
- * What a cell shows. `label` is its name, if the value is shown; `planned` describes a staged change; `others` are the marks of
+ * Content of a cell. `label` is its name, if the value is shown; `planned` describes a staged change; `others` are the marks of
  * the key in the other environments, in a narrow window.
  * @typedef {{ mark: import("./cells.js").Mark, label: string, text: string, shown: import("./values.js").Shown, isClosed: boolean,
  *   planned: string, isConflict: boolean, hasEqual: boolean, others: string, hasActions: boolean }} Content
@@ -192,20 +192,20 @@ class Row {
 function keepRows(group, grid, view) {
   /** @type {Row[]} */
   const rows = [];
-  // The active row has an element wherever the grid scrolls.
-  let away = /** @type {Row | null} */ (null);
+  // The active row, while it is outside the visible rows.
+  let activeRow = /** @type {Row | null} */ (null);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const sorted = () => [...rows].sort((one, other) => one.index.peek() - other.index.peek()).map(({ element }) => element);
   // After scrolling, the elements are in the order of the rows, but begin in the middle. The smaller part is moved.
   const order = () => {
-    away?.element.remove();
+    activeRow?.element.remove();
     const elements = sorted();
     const begin = [...group.children].indexOf(elements[0]);
     if (begin * 2 < elements.length) group.append(...elements.slice(elements.length - begin));
     else group.prepend(...elements.slice(0, elements.length - begin));
-    if (away && away.index.peek() < rows[0].index.peek()) group.prepend(away.element);
-    else if (away) group.append(away.element);
+    if (activeRow && activeRow.index.peek() < rows[0].index.peek()) group.prepend(activeRow.element);
+    else if (activeRow) group.append(activeRow.element);
   };
   const stop = effect(() => {
     const count = grid.rows.value.length;
@@ -219,12 +219,12 @@ function keepRows(group, grid, view) {
     for (let index = first; index < last; index++) rows[index % size].index.value = index;
     if (isResized) group.append(...sorted());
     if (active >= count || (active >= first && active < last)) {
-      away?.end();
-      away = null;
+      activeRow?.end();
+      activeRow = null;
     } else {
-      away ??= new Row(grid, active);
-      away.index.value = active;
-      if (!away.element.parentNode) group.append(away.element);
+      activeRow ??= new Row(grid, active);
+      activeRow.index.value = active;
+      if (!activeRow.element.parentNode) group.append(activeRow.element);
     }
     clearTimeout(timer);
     timer = setTimeout(order, ORDER_DELAY);
@@ -232,7 +232,7 @@ function keepRows(group, grid, view) {
   return () => {
     stop();
     clearTimeout(timer);
-    for (const row of [...rows, away]) row?.end();
+    for (const row of [...rows, activeRow]) row?.end();
   };
 }
 

@@ -1,4 +1,4 @@
-// Staged changes as they are saved: in the form of the service, and what stays staged afterwards. Pure functions.
+// Conversion of staged changes to the body of the request that saves them, and the changes that stay staged after it. Pure functions.
 
 import { NOTHING_STAGED, step, unstage } from "../grid/staged.js";
 
