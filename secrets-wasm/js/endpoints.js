@@ -10,6 +10,7 @@ export const ENDPOINTS = {
   "account.get": { method: "GET", path: "/api/v1/account", query: [], hasBody: false, envelope: null, output: "object" },
   "account.update": { method: "PATCH", path: "/api/v1/account", query: [], hasBody: true, envelope: null, output: "object" },
   "audit.list": { method: "GET", path: "/api/v1/audit", query: ["action", "actor_id", "actor_type", "project_id", "environment_id", "resource_type", "resource_id", "key", "outcome", "ip", "from", "to", "limit", "cursor", "order", "team_id"], hasBody: false, envelope: null, output: "object" },
+  "audit.verify": { method: "GET", path: "/api/v1/teams/{team}/audit/verification", query: [], hasBody: false, envelope: null, output: "object" },
   "billing.get": { method: "GET", path: "/api/v1/teams/{team}/billing", query: [], hasBody: false, envelope: null, output: "object" },
   "billing.set_plan": { method: "PUT", path: "/api/v1/teams/{team}/billing", query: [], hasBody: true, envelope: null, output: "object" },
   "cli_session.list": { method: "GET", path: "/api/v1/auth/cli/sessions", query: [], hasBody: false, envelope: "sessions", output: "array" },

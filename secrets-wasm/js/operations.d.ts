@@ -112,6 +112,28 @@ export interface AuditPage {
   next_cursor?: string;
 }
 
+/** State of a team's audit chain. The newest 5,000 entries are verified, and the end of the chain. */
+export interface AuditVerification {
+  /** First position in the audit chain at which an entry was changed, removed or inserted. Absent if the chain is valid, or if its stored start and end were changed. */
+  broken_position?: number;
+  /** Number of audit entries that were verified as unchanged. */
+  checked: number;
+  /** Position in the audit chain of the first entry that was verified as unchanged; absent if there is none. */
+  first_position?: number;
+  /** Position in the audit chain of the last entry that was verified as unchanged; absent if there is none. */
+  last_position?: number;
+  /** Status of the audit chain. */
+  status: ChainStatus;
+  /** Team ID. */
+  team_id: string;
+  /** Number of older audit entries, which were not verified. */
+  unchecked: number;
+  /** Number of audit entries that have not been appended to the audit chain yet. At most 10,000 are counted. */
+  unsealed: number;
+  /** Time of the last entry that was verified as unchanged; absent if there is none. */
+  verified_until?: string;
+}
+
 /** A team's plan and payments. */
 export interface Billing {
   /** E-mail address for invoices. */
@@ -195,6 +217,9 @@ export interface BySeverity {
   /** Number of findings of medium severity. */
   medium: number;
 }
+
+/** Status of an audit chain. */
+export type ChainStatus = "valid" | "broken";
 
 /** Kind of change, by its name in requests. */
 export type ChangeActionName = "set" | "copy" | "hide" | "delete" | "describe";
@@ -1437,6 +1462,8 @@ export interface AccountOperations {
 export interface AuditOperations {
   /** List the audit log entries of the teams the caller administers. `audit.list` */
   list(input?: { action?: string[]; actor_id?: string; actor_type?: "user" | "service_token" | "system" | "anonymous"; project_id?: string; environment_id?: string; resource_type?: string; resource_id?: string; key?: string; outcome?: "success" | "denied" | "failure"; ip?: string; from?: string | Date; to?: string | Date; limit?: number; cursor?: string; order?: "desc" | "asc"; team_id?: string; }, options?: CallOptions): Promise<AuditPage>;
+  /** Verify the newest 5,000 entries of a team's audit chain. `audit.verify` */
+  verify(input: { team: string; }, options?: CallOptions): Promise<AuditVerification>;
 }
 
 /** Operations on the billing of a team. */
@@ -1727,6 +1754,7 @@ export type OperationName =
   | "account.get"
   | "account.update"
   | "audit.list"
+  | "audit.verify"
   | "billing.get"
   | "billing.set_plan"
   | "cli_session.list"

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 
-import { closeAll, launch, open } from "./browser.mjs";
+import { closeAll, launch, look, open } from "./browser.mjs";
 import { caller, change, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -282,6 +282,45 @@ test("pages of the audit log without entries are skipped, or lead to older entri
   await page.getByRole("button", { name: "Show older entries" }).click();
   await others("secret.").waitFor();
   assert.equal(await page.getByText("Older entries may match.").count(), 0);
+});
+
+test("the audit chain is verified on request, and a broken chain is an alert", async () => {
+  await alice("GET", `/projects/${place.slug}/environments/production/secrets/API_KEY`);
+  const path = `/teams/${place.team}/audit/verification`;
+  for (const screen of [`/projects/${place.slug}/audit`, `/teams/${place.team}/audit`]) {
+    const { page, seen } = await opened("audit");
+    await page.goto(server.url + screen);
+    const main = page.getByRole("main");
+    await main.locator(".record").first().waitFor();
+    assert.ok(!seen.requests.some(({ url }) => url.endsWith(path)));
+    await main.getByRole("button", { name: "Verify chain" }).click();
+    const status = await main.getByText("Chain valid: ").textContent();
+    const { checked, unsealed } = await alice("GET", path);
+    const [, ...shown] = status.match(/^Chain valid: ([\d,]+) (?:entry|entries) checked, ([\d,]+) not yet sealed$/);
+    // Entries may have been sealed between the two requests.
+    const sum = (numbers) => numbers.reduce((sum, number) => sum + Number(String(number).replace(",", "")), 0);
+    assert.equal(sum(shown), sum([checked, unsealed]));
+    assert.equal(await main.getByRole("alert").count(), 0);
+  }
+  const { page, context } = await opened("audit");
+  const verify = page.getByRole("button", { name: "Verify chain" });
+  const answer = async (response) => {
+    await context.unroute(`**${path}`);
+    await context.route(`**${path}`, (route) => route.fulfill(response));
+    await verify.click();
+  };
+  const chain = { team_id: place.team, checked: 1203, unchecked: 0, unsealed: 0 };
+  await answer({ json: { ...chain, status: "broken", broken_position: 1204 } });
+  await page.getByRole("alert").getByText("Chain broken at entry 1,204").waitFor();
+  await look(page, "audit-broken");
+  await answer({ json: { ...chain, status: "broken" } });
+  await page.getByRole("alert").getByText("Chain broken: its stored end was changed").waitFor();
+  await answer({ json: { ...chain, status: "valid", checked: 5000, unchecked: 1200, unsealed: 3 } });
+  await page.getByText("Chain valid: 5,000 entries checked, 3 not yet sealed, 1,200 older not checked").waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await answer({ status: 429, json: { error: "too many requests", code: "rate_limited" } });
+  await page.getByRole("alert").getByText("Too many requests.").waitFor();
+  assert.equal(await page.getByText("Chain valid").count(), 0);
 });
 
 const environments = async () => (await alice("GET", `/projects/${place.slug}`)).environments;

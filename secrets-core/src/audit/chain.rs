@@ -8,13 +8,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use crate::crypto::is_same;
+use crate::crypto::{Keyring, is_same};
 use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac, seal_batches};
 use crate::engine::{
-    AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, refusals,
+    AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, refusals, yield_now,
 };
 use crate::model::{TeamId, Time};
-use crate::store::{AuditHead, StoreError, StoreResult};
+use crate::store::{AuditHead, AuditRecord, StoreError, StoreResult};
 
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
@@ -49,6 +49,43 @@ pub struct BrokenChain {
     /// First position at which the audit chain is invalid, because an entry was changed, removed or
     /// inserted there.
     pub position: u64,
+}
+
+/// Result of verifying an audit chain, or the newest entries of an audit chain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct VerifiedChain {
+    /// Position of the last entry that was deleted at the end of its retention period; 0 if none
+    /// was deleted.
+    pub(super) base: u64,
+    /// Position of the entry before the first entry to verify.
+    pub(super) start: u64,
+    /// Position of the last entry that was verified as unchanged; `start` if there is none.
+    pub(super) end: u64,
+    /// Time of the last entry that was verified as unchanged.
+    pub(super) verified_until: Option<Time>,
+    /// First defect of the chain; `None` if there is none.
+    pub(super) defect: Option<Defect>,
+}
+
+/// Change of an audit chain by something other than the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Defect {
+    /// The head of the chain (its stored start and end) was changed or deleted.
+    Head,
+    /// The entry at this position was changed or removed, or another entry was inserted there.
+    Entry(u64),
+}
+
+impl VerifiedChain {
+    /// Creates the result of a verification that begins after the entry at position `start`.
+    fn after(head: &AuditHead, start: u64) -> Self {
+        Self { base: head.base, start, end: start, ..Self::default() }
+    }
+
+    /// Sets the defect of the chain.
+    fn with(self, defect: Defect) -> Self {
+        Self { defect: Some(defect), ..self }
+    }
 }
 
 /// Worker that stores the audit entries of refused requests, and appends new entries to the audit
@@ -250,27 +287,50 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut verified = VerifiedAudit::default();
     for head in reads.audit_heads().await? {
         verified.chains += 1;
-        match verify_chain(engine, head).await? {
-            Ok(entries) => verified.entries += entries,
-            Err(position) => {
-                verified.broken.push(BrokenChain { team: head.team, position });
-            }
+        let chain = verify_chain(engine, head, u64::MAX).await?;
+        let broken = |position| BrokenChain { team: head.team, position };
+        match chain.defect {
+            None => verified.entries += chain.end - chain.start,
+            Some(Defect::Head) => verified.broken.push(broken(chain.base)),
+            Some(Defect::Entry(position)) => verified.broken.push(broken(position)),
         }
     }
     verified.unsealed = reads.count_unsealed_audit().await?;
     Ok(verified)
 }
 
-/// Verifies one audit chain. The inner result is the number of its entries or, if the chain is not
-/// valid, the first invalid position.
-async fn verify_chain(engine: &Engine, mut head: AuditHead) -> StoreResult<Result<u64, u64>> {
+/// Verifies the newest entries of a team's audit chain, like [`verify_chain`].
+pub(super) async fn verify_newest(
+    engine: &Engine,
+    team: TeamId,
+    limit: u64,
+) -> StoreResult<VerifiedChain> {
+    let mut reads = engine.store().read_audit_log().await?;
+    // Before the head is read, because the chain can get its first entries and its head in between.
+    let has_entries = !reads.audit_chain(Some(team), 0, 1).await?.is_empty();
+    let head = reads.audit_head(Some(team)).await?;
+    drop(reads);
+    match head {
+        Some(head) => verify_chain(engine, head, limit).await,
+        None if has_entries => Ok(VerifiedChain::default().with(Defect::Head)),
+        None => Ok(VerifiedChain::default()),
+    }
+}
+
+/// Verifies the newest entries of an audit chain: at most `limit`, and those that are appended
+/// meanwhile. The first of them must follow the stored hash of the entry before it.
+async fn verify_chain(
+    engine: &Engine,
+    mut head: AuditHead,
+    limit: u64,
+) -> StoreResult<VerifiedChain> {
     loop {
-        let verified = verify_entries(engine, &head).await?;
-        if verified.is_ok() {
+        let verified = verify_entries(engine, &head, limit).await?;
+        if verified.defect.is_none() {
             return Ok(verified);
         }
         // The first entries may have been pruned since the head was read.
-        let current = engine.store().read().await?.audit_head(head.team).await?;
+        let current = engine.store().read_audit_log().await?.audit_head(head.team).await?;
         match current.filter(|current| current.base > head.base) {
             Some(current) => head = current,
             None => return Ok(verified),
@@ -278,31 +338,69 @@ async fn verify_chain(engine: &Engine, mut head: AuditHead) -> StoreResult<Resul
     }
 }
 
-/// Verifies the entries of an audit chain after this start, like [`verify_chain`].
-async fn verify_entries(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
-    let (mut position, mut hash) = (head.base, head.base_hash);
+/// Verifies the newest entries of an audit chain with this head, like [`verify_chain`].
+async fn verify_entries(
+    engine: &Engine,
+    head: &AuditHead,
+    limit: u64,
+) -> StoreResult<VerifiedChain> {
     if !is_same(&head.mac, &head_mac(engine.keyring(), head)) {
-        return Ok(Err(head.base));
+        return Ok(VerifiedChain::after(head, head.base).with(Defect::Head));
     }
+    let start = head.position.saturating_sub(limit).max(head.base);
+    let mut chain = VerifiedChain::after(head, start);
+    let Some(mut hash) = stored_hash(engine, head, start).await? else {
+        return Ok(chain.with(Defect::Entry(start)));
+    };
     loop {
-        let mut reads = engine.store().read().await?;
-        let entries = reads.audit_chain(head.team, position, MAX_SEALED).await?;
-        let is_last = entries.len() < MAX_SEALED as usize;
+        let mut reads = engine.store().read_audit_log().await?;
+        let entries = reads.audit_chain(head.team, chain.end, MAX_SEALED).await?;
+        drop(reads);
         for entry in &entries {
-            let fits = entry.seal.is_some_and(|seal| {
-                let expected = entry_hash(engine.keyring(), entry, position + 1, &hash);
-                seal.position == position + 1
-                    && is_same(&seal.previous_hash, &hash)
-                    && is_same(&seal.hash, &expected)
-            });
-            let Some(seal) = entry.seal.filter(|_| fits) else { return Ok(Err(position + 1)) };
-            (position, hash) = (seal.position, seal.hash);
+            let position = chain.end + 1;
+            let found = verified_hash(engine.keyring(), entry, position, &hash)
+                .filter(|found| position != head.position || is_same(found, &head.hash));
+            let Some(found) = found else { return Ok(chain.with(Defect::Entry(position))) };
+            (chain.end, chain.verified_until, hash) = (position, Some(entry.created_at), found);
         }
-        if is_last {
+        if entries.len() < MAX_SEALED as usize || chain.end - start > limit {
             break;
         }
+        yield_now().await;
     }
     // Entries may have been added since the head was read.
-    let is_whole = position >= head.position;
-    Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
+    let is_whole = chain.end >= head.position;
+    Ok(if is_whole { chain } else { chain.with(Defect::Entry(chain.end + 1)) })
+}
+
+/// Returns the stored hash of the entry at this position of an audit chain, which can be the last
+/// deleted entry. Returns `None` if the chain has no such entry.
+async fn stored_hash(
+    engine: &Engine,
+    head: &AuditHead,
+    position: u64,
+) -> StoreResult<Option<[u8; 32]>> {
+    if position == head.base {
+        return Ok(Some(head.base_hash));
+    }
+    let mut reads = engine.store().read_audit_log().await?;
+    let entry = reads.audit_chain(head.team, position - 1, 1).await?.pop();
+    let seal = entry.and_then(|entry| entry.seal).filter(|seal| seal.position == position);
+    Ok(seal.map(|seal| seal.hash))
+}
+
+/// Returns the hash of an audit entry if the entry is unchanged: the service appended it at this
+/// position, after the entry with the hash `previous`.
+fn verified_hash(
+    keyring: &Keyring,
+    entry: &AuditRecord,
+    position: u64,
+    previous: &[u8; 32],
+) -> Option<[u8; 32]> {
+    let seal = entry.seal.filter(|seal| {
+        seal.position == position
+            && is_same(&seal.previous_hash, previous)
+            && is_same(&seal.hash, &entry_hash(keyring, entry, position, previous))
+    })?;
+    Some(seal.hash)
 }

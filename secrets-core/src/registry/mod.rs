@@ -16,7 +16,7 @@ use self::input::Input;
 use crate::account::{
     DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
 };
-use crate::audit::{AuditQuery, AuditTeams, ListAudit};
+use crate::audit::{AuditQuery, AuditTeams, ListAudit, VerifyAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
 use crate::device_login::{
     ApproveDeviceLogin, DenyDeviceLogin, LookUpDeviceLogin, PollDeviceLogin, StartDeviceLogin,
@@ -274,6 +274,7 @@ operations! { |input, engine|
     }
 
     ListAudit { whose: whose(input)?, query: audit_query(input)? }
+    VerifyAudit { team: input.id("team")? }
 
     ListScans { team: input.id_if_any("team_id")?, project: project_if_any(input)? }
     CreateScan { scan: input.rest()? }

@@ -143,7 +143,7 @@ impl Supervised {
             };
             let job = ended.map(failure);
             let round = if is_due { self.round(&engine, &mut jobs).await } else { Ok(()) };
-            // A round that starts jobs has not succeeded before one of them has.
+            // A round that starts jobs succeeds when one of its jobs succeeds.
             let is_idle = is_due && round.is_ok() && jobs.is_empty();
             let has_succeeded = is_idle || matches!(job, Some(None));
             let failed = [job.flatten(), round.err()].into_iter().flatten();

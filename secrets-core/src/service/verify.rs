@@ -91,16 +91,16 @@ impl Service {
         while let Some(next) = from {
             let Some(rotation) = reads.next_rotation(next).await? else { break };
             from = after(rotation.id.uuid()).map(RotationId::from);
-            let place = match reads.rotation_location(rotation.id).await {
-                Ok(place) => place,
+            let location = match reads.rotation_location(rotation.id).await {
+                Ok(location) => location,
                 // The project has no key, or its record is damaged.
                 Err(StoreError::Corrupt(_)) => None,
                 Err(error) => return Err(error),
             };
-            if place.as_ref().is_some_and(RotationLocation::is_purged) {
+            if location.as_ref().is_some_and(RotationLocation::is_purged) {
                 continue;
             }
-            match self.verify_rotation(reads, &rotation, place).await? {
+            match self.verify_rotation(reads, &rotation, location).await? {
                 Some(records) => {
                     verified.rotations += 1;
                     verified.rotation_records += records;
@@ -117,11 +117,13 @@ impl Service {
         &self,
         reads: &mut dyn Reads,
         rotation: &RotationRecord,
-        place: Option<RotationLocation>,
+        location: Option<RotationLocation>,
     ) -> StoreResult<Option<u64>> {
-        let Some(place) = place else { return Ok(None) };
-        let Ok(place) = RotationContext::new(self.engine.keyring(), place) else { return Ok(None) };
-        let sealer = place.sealer(self.engine.keyring());
+        let Some(location) = location else { return Ok(None) };
+        let Ok(context) = RotationContext::new(self.engine.keyring(), location) else {
+            return Ok(None);
+        };
+        let sealer = context.sealer(self.engine.keyring());
         let mut kept =
             vec![(SealedField::Connection(rotation.id), rotation.settings.connection.clone())];
         kept.extend(

@@ -288,6 +288,14 @@ pub trait AuditReads: Send {
     /// in batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
+    /// Counts the audit entries of a team that are not yet in its audit chain, at most `limit`.
+    /// Does not include entries in batches.
+    async fn count_unsealed_audit_of(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<u64>;
+
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;
 

@@ -251,8 +251,8 @@ pub trait Tx:
     /// Commits the transaction: makes all its writes durable, and visible to others.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 
-    /// Rolls the transaction back. Unlike dropping it, waits until the changes of other transactions
-    /// that it has seen are committed. Fails if these changes are lost.
+    /// Rolls the transaction back. In contrast to a drop, waits until the transactions whose
+    /// uncommitted changes this transaction has read are committed. Fails if their commit fails.
     async fn roll_back(self: Box<Self>) -> StoreResult<()>;
 }
 

@@ -85,6 +85,8 @@ export const requests = {
       if (!cursor) return;
     }
   },
+  /** Verifies the newest entries of a team's audit chain. @param {string} team */
+  verifyAudit: (team) => body("GET", `/teams/${segment(team)}/audit/verification`),
   /**
    * Returns a page of the audit log as text.
    * @param {string} team @param {Record<string, string | undefined>} filter

@@ -8,6 +8,7 @@ import { Empty, errorText, notify } from "../parts/messages.js";
 import { parameter, setParameters } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
+import { ChainStatus } from "./chain.js";
 import { Chart, dayOf } from "./chart.js";
 import { RequestError } from "./form.js";
 import { ActionButton, AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
@@ -212,7 +213,7 @@ function useLog(place, page) {
 }
 
 /**
- * Audit log with its filters, chart and entries.
+ * Audit log with its filters, the state of its chain, the chart and the entries.
  * @param {{ place: Place, first: First }} properties
  */
 function Log({ place, first }) {
@@ -228,6 +229,7 @@ function Log({ place, first }) {
       <${ActionButton} name="ndjson" rights=${place} run=${() => file("ndjson")} />
     <//>
     <${Filters} place=${place} first=${first} logs=${logs} filters=${filters} onChange=${change} onClear=${clear} />
+    <${ChainStatus} place=${place} />
     <${RequestError} error=${error} />
     ${isEmpty && !cursor && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
     ${isEmpty && cursor && html`<p class="quiet">${text.noneYet}</p>`}

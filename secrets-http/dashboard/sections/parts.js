@@ -123,6 +123,7 @@ export const ACTIONS = {
   invite: { section: "members", label: words.members.invite, icon: "plus", kind: "main", may: isAdmin },
   csv: { section: "audit", label: words.audit.download("CSV"), short: "CSV", icon: "download", may: isAdmin },
   ndjson: { section: "audit", label: words.audit.download("NDJSON"), short: "NDJSON", icon: "download", may: isAdmin },
+  verify: { section: "audit", label: words.audit.chain.verify, may: isAdmin },
   deleteProject: { section: "settings", label: words.settings.remove, kind: "danger", may: isAdmin },
   newProject: { section: "projects", label: words.projects.create, icon: "plus", kind: "main" },
   // The number of sessions is known only when they are shown.

@@ -151,6 +151,15 @@ export const words = {
     download: (/** @type {string} */ format) => `Download ${format}`,
     downloaded: (/** @type {number} */ pages) => `Downloaded ${plural(pages, "page")} of the log.`,
     cut: "The file has the newest 10,000 entries. Choose a shorter time for the others.",
+    chain: {
+      verify: "Verify chain",
+      verifying: "Verifying…",
+      valid: ({ checked = 0, unchecked = 0, unsealed = 0 }) =>
+        `Chain valid: ${plural(checked, "entry", "entries")} checked, ${count(unsealed)} not yet sealed${unchecked ? `, ${count(unchecked)} older not checked` : ""}`,
+      broken: (/** @type {number | undefined} */ position) =>
+        position === undefined ? "Chain broken: its stored end was changed" : `Chain broken at entry ${count(position)}`,
+      brokenText: "Something other than the service has changed the log in the database. Tell the operator of the service to keep a copy of the database; docs/operating.md, “Verify the audit log”, has the next steps.",
+    },
     by: (/** @type {any} */ entry) => entry.actor_name ?? entry.actor_email ?? (entry.actor_type === "system" ? "the service" : entry.actor_type.replace("_", " ")),
   },
   environments: {

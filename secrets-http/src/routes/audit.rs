@@ -1,22 +1,27 @@
-//! `/api/v1/audit` and `/api/v1/teams/{teamId}/audit`: audit logs.
+//! `/api/v1/audit` and `/api/v1/teams/{teamId}/audit`: audit logs, and the verification of a team's
+//! audit chain.
 
 use std::future::ready;
 
-use secrets_core::audit::{AuditEntry, AuditFormat, AuditPage, AuditQuery, AuditTeams, ListAudit};
+use secrets_core::audit::{
+    AuditEntry, AuditFormat, AuditPage, AuditQuery, AuditTeams, ListAudit, VerifyAudit,
+};
 use secrets_core::model::Error;
 use serde::Serialize;
 use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
+use super::known;
 use crate::openapi::{Content, Described, Form};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
-use crate::serve::reply::{self, Envelope};
+use crate::serve::reply::{self, Envelope, Shape};
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
 const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
+const VERIFICATION: &str = "/api/v1/teams/{teamId}/audit/verification";
 
 /// Response header with the cursor of the next page, for formats whose body cannot contain a cursor
 /// (NDJSON, CSV).
@@ -26,6 +31,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let managed = target().map(|target: Target| ready(list(&target, AuditTeams::Managed)));
     let of_team =
         target().map(|target: Target| ready(list(&target, AuditTeams::Team(target.id("teamId")))));
+    let verification =
+        target().map(|target: Target| known(VerifyAudit { team: target.id("teamId") }));
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
             .id("listAuditLogs")
@@ -34,6 +41,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         documented(api.route(Method::GET, TEAM_AUDIT, render, of_team))
             .id("listTeamAuditLogs")
             .summary("List the audit log entries of a team"),
+        api.route(Method::GET, VERIFICATION, Shape::Bare, verification)
+            .id("verifyTeamAuditLog")
+            .summary("Verify the newest 5,000 entries of a team's audit chain"),
     ]
 }
 

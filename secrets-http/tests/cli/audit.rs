@@ -142,6 +142,46 @@ fn following_prints_new_entries_once_until_ctrl_c() {
 }
 
 #[test]
+fn the_chain_of_a_team_is_verified() {
+    let server = Server::start();
+    let home = server.home();
+    home.api("POST", "/projects", &json!({ "name": "Web" }));
+
+    let line = home.ok(&["audit", "--verify"]);
+
+    assert!(line.starts_with("chain valid: ") && line.ends_with(" not yet sealed\n"), "{line}");
+    let printed = home.ok(&["-o", "json", "audit", "--verify"]);
+    let chain: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&chain["status"], &chain["unchecked"]), (&json!("valid"), &json!(0)));
+    home.run(&["audit", "--verify", "--key", "A"]).fails(64, "cannot be used with");
+}
+
+#[test]
+fn a_broken_chain_is_exit_code_1() {
+    for (position, line) in [
+        (json!(7), "chain broken at entry 7\n"),
+        (Value::Null, "chain broken: its stored end was changed\n"),
+    ] {
+        let service = Scripted::start(move |request, _| {
+            let body = match request.rsplit('/').next() {
+                Some("verification") => json!({
+                    "status": "broken", "checked": 0, "unchecked": 0, "unsealed": 0,
+                    "broken_position": position,
+                }),
+                _ => json!({ "team_id": "1" }),
+            };
+            (200, body.to_string())
+        });
+
+        let ended = service.home().run(&["audit", "--verify"]);
+
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), line), "{ended:?}");
+        let path = "GET /api/v1/teams/1/audit/verification";
+        assert_eq!(service.requests().last().map(String::as_str), Some(path));
+    }
+}
+
+#[test]
 fn a_page_without_entries_is_not_the_last_page() {
     let service = Scripted::start(|request, _| {
         let body = match request.split_once("&cursor=") {

@@ -237,6 +237,25 @@ class AsyncAuditOperations:
             if cursor is None:
                 return
 
+    async def verify(
+        self,
+        *,
+        team: str,
+    ) -> types.AuditVerification:
+        """Verify the newest 5,000 entries of a team's audit chain.
+
+        Requires a user credential.
+
+        ``team``: team ID.
+        """
+        made: types.AuditVerification = await self._call(
+            "audit.verify",
+            {
+                "team": team,
+            },
+        )
+        return made
+
 
 class AsyncBillingOperations:
     """Operations on the billing of a team."""

@@ -72,6 +72,14 @@ ENDPOINTS = {
         True,
         None,
     ),
+    "audit.verify": Endpoint(
+        "GET",
+        "/api/v1/teams/{team}/audit/verification",
+        (),
+        False,
+        True,
+        None,
+    ),
     "billing.get": Endpoint(
         "GET",
         "/api/v1/teams/{team}/billing",

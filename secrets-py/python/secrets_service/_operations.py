@@ -236,6 +236,25 @@ class AuditOperations:
             if cursor is None:
                 return
 
+    def verify(
+        self,
+        *,
+        team: str,
+    ) -> types.AuditVerification:
+        """Verify the newest 5,000 entries of a team's audit chain.
+
+        Requires a user credential.
+
+        ``team``: team ID.
+        """
+        made: types.AuditVerification = self._call(
+            "audit.verify",
+            {
+                "team": team,
+            },
+        )
+        return made
+
 
 class BillingOperations:
     """Operations on the billing of a team."""

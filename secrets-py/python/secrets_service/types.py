@@ -31,6 +31,7 @@ __all__ = [
     "Allowed",
     "AuditEntry",
     "AuditPage",
+    "AuditVerification",
     "Billing",
     "BulkImportResult",
     "BulkImportSecret",
@@ -39,6 +40,7 @@ __all__ = [
     "BundleRecipientRaw",
     "BundleRecipientX25519",
     "BySeverity",
+    "ChainStatus",
     "ChangeActionName",
     "ChangeEffect",
     "ChangeSetResult",
@@ -130,6 +132,9 @@ Allowed = Literal["read", "write"]
 """A permission of a service token: `read` or `write`. The names `secrets:read` and `secrets:write`
 are accepted as well.
 """
+
+ChainStatus = Literal["valid", "broken"]
+"""Status of an audit chain."""
 
 ChangeActionName = Literal["set", "copy", "hide", "delete", "describe"]
 """Kind of change, by its name in requests."""
@@ -362,6 +367,47 @@ class AuditPage(TypedDict):
     """Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
     entries than the limit, or none: each page covers a limited part of the log.
     """
+
+
+class AuditVerification(TypedDict):
+    """State of a team's audit chain. The newest 5,000 entries are verified, and the end of the
+    chain.
+    """
+
+    broken_position: NotRequired[int]
+    """First position in the audit chain at which an entry was changed, removed or inserted. Absent
+    if the chain is valid, or if its stored start and end were changed.
+    """
+
+    checked: int
+    """Number of audit entries that were verified as unchanged."""
+
+    first_position: NotRequired[int]
+    """Position in the audit chain of the first entry that was verified as unchanged; absent if
+    there is none.
+    """
+
+    last_position: NotRequired[int]
+    """Position in the audit chain of the last entry that was verified as unchanged; absent if
+    there is none.
+    """
+
+    status: ChainStatus
+    """Status of the audit chain."""
+
+    team_id: str
+    """Team ID."""
+
+    unchecked: int
+    """Number of older audit entries, which were not verified."""
+
+    unsealed: int
+    """Number of audit entries that have not been appended to the audit chain yet. At most 10,000
+    are counted.
+    """
+
+    verified_until: NotRequired[str]
+    """Time of the last entry that was verified as unchanged; absent if there is none."""
 
 
 class Billing(TypedDict):

@@ -13,7 +13,7 @@ use super::{repeat_newest, team};
 
 /// Creates several entries in the audit log of Alice's team, and appends (seals) the entries to the
 /// audit chain.
-async fn sealed(app: &App) -> Person {
+pub(super) async fn sealed(app: &App) -> Person {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     for key in ["ONE", "TWO", "THREE"] {
@@ -164,7 +164,7 @@ async fn names_of_actors_may_be_erased(app: App) {
 
 /// Starts a server whose audit log has this number of further entries, all of which are past their
 /// retention period except for the newest.
-async fn expired(kind: Kind, number: usize) -> App {
+pub(super) async fn expired(kind: Kind, number: usize) -> App {
     let app = Build::on(kind).plan("free").without_workers().start().await;
     let alice = sealed(&app).await;
     repeat_newest(&app, team(&alice), number).await;

@@ -12,6 +12,7 @@ mod entries;
 mod list;
 mod nodes;
 mod reads;
+mod verification;
 
 /// Inserts `count` copies of the newest audit entry of a team. Each copy is a microsecond later
 /// than the entry before it.

@@ -155,6 +155,7 @@ const ADDED: &[(&str, &str)] = &[
     ("GET", "/api/v1/scans/{id}"),
     ("DELETE", "/api/v1/scans/{id}"),
     ("PATCH", "/api/v1/scans/{id}/findings/{findingId}"),
+    ("GET", "/api/v1/teams/{teamId}/audit/verification"),
     ("PUT", "/api/v1/teams/{teamId}/billing"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
     ("GET", "/api/v1/projects/{projectId}/permissions/defaults"),

@@ -168,6 +168,8 @@ pub(super) const PERMISSIONS: &str =
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
+const VERIFICATION: &str = "/api/v1/teams/{teamId}/audit/verification";
+
 /// Rules of all endpoints. `GET /api/v1/tokens` has two rules: with and without the query parameter
 /// that names a team. The token in requests about invitations belongs to an invitation of a user
 /// who is no caller of the test, so no caller can use it.
@@ -290,6 +292,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/docs/{file}", Who::Public, Level::Nothing, 404),
     rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
     rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::UntoldTeam, 200),
+    rule("GET", VERIFICATION, Who::Managers, Level::Team, 200),
     rule("GET", "/api/v1/scans", Who::People, Level::Nothing, 200),
     rule("GET", "/api/v1/scans", Who::Members, Level::NamedTeam, 200),
     change("POST", "/api/v1/scans", Who::Members, Level::NamedTeam, 201),

@@ -291,7 +291,7 @@ fn due_work(rotation: &RotationRecord, now: Time) -> Option<DueWork> {
     }
 }
 
-/// True if the status of the rotation permits a scheduled attempt, and its time has come.
+/// True if the status of the rotation permits a scheduled attempt, and the attempt is due.
 pub(super) fn is_rotation_due(rotation: &RotationRecord, now: Time) -> bool {
     let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
     rotates && rotation.schedule.next_at <= now

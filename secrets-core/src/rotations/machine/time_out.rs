@@ -14,8 +14,8 @@ use crate::ports::rotators::Rotators;
 use crate::rotations::rotate::history_entry;
 use crate::store::{Lease, Tx};
 
-/// Time within which every lease ends. A lease lasts a minute or, if it delays the next try after
-/// failures, up to an hour. Longer, because the clock of the node that took the lease may be ahead.
+/// Upper bound of the remaining time of a lease. A lease lasts a minute or, if it delays the next try
+/// after failures, up to an hour. The rest allows for differences between the clocks of nodes.
 const MAX_LEASE: TimeDelta = TimeDelta::days(1);
 
 /// Ends an attempt that took too long as failed. The password at the target database may already be

@@ -62,6 +62,15 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(single.chain(batched).map(|count| count as u64).sum())
     }
 
+    async fn count_unsealed_audit_of(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let count = self.state().audit_unsealed.get(&team).map_or(0, OrdSet::len);
+        Ok((count as u64).min(limit.into()))
+    }
+
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,

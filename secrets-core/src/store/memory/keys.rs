@@ -153,8 +153,8 @@ impl KeyWrites for Session<Pending> {
         let mut destroyed = 0;
         for (version, key) in keys.clone() {
             if !key.is_destroyed() {
-                let blank = ProjectKeyRecord { wrapped: Vec::new(), ..owned(&key) };
-                keys.insert(version, blank.into());
+                let destroyed_key = ProjectKeyRecord { wrapped: Vec::new(), ..owned(&key) };
+                keys.insert(version, destroyed_key.into());
                 destroyed += 1;
             }
         }

@@ -110,7 +110,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         // Overwrites the bytes of deleted and replaced rows with zeros in the pages that are written
-        // anyway, so that no page keeps a destroyed project key.
+        // anyway, among them destroyed project keys.
         .pragma("secure_delete", "FAST")
         .pragma("wal_autocheckpoint", checkpoints::COMMIT_PAGES)
         // Keeps the temporary table of `changes` in memory, so that it needs no file.

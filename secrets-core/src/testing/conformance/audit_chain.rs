@@ -4,6 +4,7 @@
 use chrono::TimeDelta;
 use uuid::Uuid;
 
+use super::audit_batches::add_batch;
 use super::{assert_stale, begin, committed, read};
 use crate::model::{AuditId, Subject, TeamId};
 use crate::store::{
@@ -76,6 +77,27 @@ pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     assert_eq!(actions(&reads.unsealed_audit(team, 1).await.unwrap()), ["early"]);
     assert_eq!(actions(&reads.unsealed_audit(None, 10).await.unwrap()), ["without a team"]);
     assert_eq!(reads.audit_heads().await.unwrap(), []);
+}
+
+/// `count_unsealed_audit_of` counts the entries of a team that are in no audit chain, up to a limit.
+/// Entries in batches and entries of other teams are not counted.
+pub async fn new_entries_of_a_team_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let team = Some(world.team.id);
+    sealed(store, &world, 2).await;
+    let without_team = AuditRecord { team: None, ..entry(&world.team, "without a team", at(3)) };
+    let entries = [4, 5, 6].map(|age| entry(&world.team, "new", at(age)));
+    add(store, &entries).await;
+    add(store, &[without_team]).await;
+    add_batch(store, &[entry(&world.team, "in a batch", at(7))]).await;
+
+    let mut reads = read(store).await;
+    for (limit, count) in [(10, 3), (3, 3), (2, 2), (0, 0)] {
+        assert_eq!(reads.count_unsealed_audit_of(team, limit).await.unwrap(), count, "{limit}");
+    }
+    assert_eq!(reads.count_unsealed_audit_of(None, 10).await.unwrap(), 1);
+    let other = Some(world.other_team.id);
+    assert_eq!(reads.count_unsealed_audit_of(other, 10).await.unwrap(), 0);
 }
 
 /// The position and hash of an entry, and the new head of the audit chain, are stored unchanged.

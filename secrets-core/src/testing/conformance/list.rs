@@ -290,6 +290,7 @@ macro_rules! store_conformance {
         }
         audit_chain() {
             a_new_entry_has_no_position
+            new_entries_of_a_team_are_counted
             a_position_is_kept
             entries_without_a_team_are_chained_too
             a_chain_with_another_head_is_stale

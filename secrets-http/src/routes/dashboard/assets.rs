@@ -53,6 +53,7 @@ files![
     "sections/account.js",
     "sections/api.js",
     "sections/audit.js",
+    "sections/chain.js",
     "sections/chart.js",
     "sections/environments.js",
     "sections/form.js",

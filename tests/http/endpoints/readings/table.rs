@@ -120,6 +120,7 @@ const MEMBER: &[&str] = &["id", "team_id", "email", "role", "status", "created_a
 const INVITED: &[&str] = &["id", "email", "role", "expires_at"];
 const SCAN: &[&str] = &["id", "status", "findings_count"];
 const BILLING: &[&str] = &["team_id", "plan", "status", "limits"];
+const VERIFICATION: &[&str] = &["team_id", "status", "checked", "unchecked", "unsealed"];
 
 pub(super) const READINGS: &[Reading] = &[
     object("GET", "/health", &["status", "service", "version", "build_time", "checks"]),
@@ -213,6 +214,7 @@ pub(super) const READINGS: &[Reading] = &[
     nothing("DELETE", "/api/v1/tokens/{id}"),
     audit("/api/v1/audit"),
     audit("/api/v1/teams/{teamId}/audit"),
+    object("GET", "/api/v1/teams/{teamId}/audit/verification", VERIFICATION),
     object("POST", "/api/v1/auth/cli/device", &["device_code", "user_code", "interval"]),
     object("POST", "/api/v1/auth/cli/token", &["access_token", "token_type", "user"]),
     object("GET", "/api/v1/auth/cli/device/{userCode}", &["created_at", "expires_at"]),

@@ -117,6 +117,19 @@ impl<C: Connected> AuditReads for Session<C> {
         self.count(sqlx::query(text)).await
     }
 
+    async fn count_unsealed_audit_of(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let mut statement = QueryBuilder::<Db>::new(
+            "SELECT COUNT(*) AS count FROM (SELECT 1 FROM audit_log WHERE ",
+        );
+        push_team(&mut statement, team);
+        statement.push(UNSEALED).push_bind(i64::from(limit)).push(") AS unsealed");
+        self.count(statement.build()).await
+    }
+
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,

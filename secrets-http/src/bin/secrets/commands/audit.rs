@@ -1,4 +1,4 @@
-//! `audit`: prints the audit log.
+//! `audit`: prints the audit log, or verifies its chain.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -62,6 +62,13 @@ pub(crate) struct Audit {
     /// Print new entries as they are written, until Ctrl-C.
     #[arg(short, long, conflicts_with_all = ["to", "reverse"])]
     follow: bool,
+    /// Verify the newest 5,000 entries of a team's log instead of printing entries; exit code 1 if
+    /// they were changed.
+    #[arg(long, conflicts_with_all = [
+        "action", "actor_id", "actor_type", "project_id", "environment_id", "resource_type",
+        "resource_id", "key", "outcome", "ip", "from", "to", "limit", "reverse", "format", "follow",
+    ])]
+    verify: bool,
 }
 
 /// Filters for audit entries, named like the query parameters of the REST API.
@@ -118,6 +125,23 @@ struct Page {
     next_cursor: Option<String>,
 }
 
+/// State of the audit chain of a team.
+#[derive(Deserialize)]
+struct Chain {
+    status: Status,
+    checked: u64,
+    unchecked: u64,
+    broken_position: Option<u64>,
+    unsealed: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Valid,
+    Broken,
+}
+
 /// Client for requests to the audit log, with the filters of the command line.
 struct Query<'a> {
     service: Service,
@@ -134,9 +158,14 @@ struct Printed {
 }
 
 impl Audit {
-    /// Prints the audit log.
+    /// Prints or verifies the audit log.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
+        if self.verify {
+            let team = self.team.id(cx, &service).await?;
+            let chain = service.value(&["teams", &team, "audit", "verification"]).await?;
+            return print_chain(cx, &chain);
+        }
         let team = self.team.named(&service).await?;
         let query = Query { service, filter: &self.filter, team };
         if self.follow {
@@ -290,6 +319,33 @@ impl Printed {
             self.ids.remove(&oldest);
         }
         true
+    }
+}
+
+/// Prints the state of an audit chain. With JSON output, prints the response unchanged. The outcome
+/// is negative if the chain is broken.
+fn print_chain(cx: &Invocation, response: &Value) -> Result<Outcome, Failure> {
+    let chain = Chain::deserialize(response).map_err(|_| unreadable())?;
+    if cx.output.format.is_json() {
+        cx.output.json(response)?;
+    } else {
+        cx.output.line(&chain.line())?;
+    }
+    Ok(if chain.status == Status::Valid { Outcome::Done } else { Outcome::Negative })
+}
+
+impl Chain {
+    /// Returns the state of the chain as one line of text.
+    fn line(&self) -> String {
+        let Self { checked, unchecked, unsealed, .. } = self;
+        match (self.status, self.broken_position) {
+            (Status::Valid, _) => format!(
+                "chain valid: {checked} entries checked, {unchecked} older entries not checked, \
+                 {unsealed} not yet sealed"
+            ),
+            (Status::Broken, Some(position)) => format!("chain broken at entry {position}"),
+            (Status::Broken, None) => "chain broken: its stored end was changed".to_owned(),
+        }
     }
 }
 
