@@ -89,7 +89,9 @@ async fn move_or_report(
     match moved {
         Ok(_) => {
             let failures = engine.shared::<Failures>();
-            ids.iter().for_each(|id| failures.clear(WorkItem::AuditBatch(*id)));
+            for id in ids {
+                failures.clear(WorkItem::AuditBatch(id));
+            }
             moved
         }
         Err(StoreError::Unavailable(_)) => moved,

@@ -78,7 +78,7 @@ mod export {
         let exporter =
             SpanExporter::builder().with_http().build().map_err(|error| match error {
                 ExporterBuildError::InternalFailure(_) => NotExported::NoClient,
-                _ => NotExported::InvalidVariable,
+                ExporterBuildError::InvalidConfiguration(_) => NotExported::InvalidVariable,
             })?;
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
