@@ -1,7 +1,7 @@
 //! Limits on the heap allocations that a read from the in-memory store makes, and on the size of its
 //! futures. Unlike the duration of a read, these numbers are the same on every machine, so the test
-//! notices everywhere if a read becomes more expensive. The test is a separate binary, because it replaces the global
-//! allocator.
+//! notices everywhere if a read becomes more expensive. The test is a separate binary, because it
+//! replaces the global allocator.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;

@@ -112,13 +112,13 @@ export interface AuditPage {
   next_cursor?: string;
 }
 
-/** State of a team's audit chain. The newest 5,000 entries are verified, and the end of the chain. */
+/** State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end of the chain. */
 export interface AuditVerification {
-  /** First position in the audit chain at which an entry was changed, removed or inserted. Absent if the chain is valid, or if its stored start and end were changed. */
+  /** First position in the audit chain at which an entry was changed, removed or inserted. Absent if the chain is valid, or if its stored start or end was changed or deleted. */
   broken_position?: number;
-  /** Number of audit entries that were verified as unchanged. */
+  /** Number of audit entries that were verified as unchanged: about 5,000 at most. */
   checked: number;
-  /** Position in the audit chain of the first entry that was verified as unchanged; absent if there is none. */
+  /** Position in the audit chain of the first entry that was verified as unchanged. Absent if there is none. */
   first_position?: number;
   /** Position in the audit chain of the last entry that was verified as unchanged; absent if there is none. */
   last_position?: number;
@@ -128,7 +128,7 @@ export interface AuditVerification {
   team_id: string;
   /** Number of older audit entries, which were not verified. */
   unchecked: number;
-  /** Number of audit entries that have not been appended to the audit chain yet. At most 10,000 are counted. */
+  /** Number of audit entries that have not been appended to the audit chain yet, without those that were appended during the verification. At most 10,000 are counted. */
   unsealed: number;
   /** Time of the last entry that was verified as unchanged; absent if there is none. */
   verified_until?: string;

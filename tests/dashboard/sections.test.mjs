@@ -297,9 +297,9 @@ test("the audit chain is verified on request, and a broken chain is an alert", a
     const status = await main.getByText("Chain valid: ").textContent();
     const { checked, unsealed } = await alice("GET", path);
     const [, ...shown] = status.match(/^Chain valid: ([\d,]+) (?:entry|entries) checked, ([\d,]+) not yet sealed$/);
-    // Entries may have been sealed between the two requests.
+    // Entries may have been sealed between the two requests, and during a request an entry can be in neither number.
     const sum = (numbers) => numbers.reduce((sum, number) => sum + Number(String(number).replace(",", "")), 0);
-    assert.equal(sum(shown), sum([checked, unsealed]));
+    assert.ok(Math.abs(sum(shown) - sum([checked, unsealed])) <= 2, `${shown} ${checked} ${unsealed}`);
     assert.equal(await main.getByRole("alert").count(), 0);
   }
   const { page, context } = await opened("audit");
@@ -314,7 +314,7 @@ test("the audit chain is verified on request, and a broken chain is an alert", a
   await page.getByRole("alert").getByText("Chain broken at entry 1,204").waitFor();
   await look(page, "audit-broken");
   await answer({ json: { ...chain, status: "broken" } });
-  await page.getByRole("alert").getByText("Chain broken: its stored end was changed").waitFor();
+  await page.getByRole("alert").getByText("Chain broken: its stored start or end was changed or deleted").waitFor();
   await answer({ json: { ...chain, status: "valid", checked: 5000, unchecked: 1200, unsealed: 3 } });
   await page.getByText("Chain valid: 5,000 entries checked, 3 not yet sealed, 1,200 older not checked").waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);

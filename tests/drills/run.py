@@ -30,7 +30,7 @@ from world import Postgres, Sqlite, program
 # deliveries. In the short form, they run concurrently with the other drills.
 WAITING = {"retention", "poisoned", "receiver"}
 
-# Maximum number of these that run at the same time: their starts would keep two cores too busy.
+# Maximum number of drills of `WAITING` that run at the same time. The starts of more would overload two cores.
 MAX_WAITING = 4
 
 DRILLS = {

@@ -3,10 +3,12 @@
 //! Entries are appended to the audit chain of their team (and get a position and a hash) after they
 //! are written. They are pruned (deleted) when their retention period ends.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::crypto::{Keyring, is_same};
 use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac, seal_batches};
@@ -14,7 +16,7 @@ use crate::engine::{
     AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, refusals, yield_now,
 };
 use crate::model::{TeamId, Time};
-use crate::store::{AuditHead, AuditRecord, StoreError, StoreResult};
+use crate::store::{AuditHead, AuditRecord, Reads, StoreError, StoreResult};
 
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
@@ -82,7 +84,7 @@ impl VerifiedChain {
         Self { base: head.base, start, end: start, ..Self::default() }
     }
 
-    /// Sets the defect of the chain.
+    /// Returns the result with this defect.
     fn with(self, defect: Defect) -> Self {
         Self { defect: Some(defect), ..self }
     }
@@ -285,7 +287,12 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Optio
 pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut reads = engine.store().read().await?;
     let mut verified = VerifiedAudit::default();
-    for head in reads.audit_heads().await? {
+    let heads = reads.audit_heads().await?;
+    for team in teams_without_head(&mut *reads, &heads).await? {
+        verified.chains += 1;
+        verified.broken.push(BrokenChain { team, position: 0 });
+    }
+    for head in heads {
         verified.chains += 1;
         let chain = verify_chain(engine, head, u64::MAX).await?;
         let broken = |position| BrokenChain { team: head.team, position };
@@ -299,6 +306,31 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     Ok(verified)
 }
 
+/// Returns the teams that have entries in an audit chain, but whose head (the stored start and end of
+/// the chain) was deleted. `heads` are the heads of all chains.
+async fn teams_without_head(
+    reads: &mut dyn Reads,
+    heads: &[AuditHead],
+) -> StoreResult<Vec<Option<TeamId>>> {
+    let known: BTreeSet<_> = heads.iter().map(|head| head.team).collect();
+    let mut teams = vec![None];
+    let mut after = TeamId::from(Uuid::nil());
+    while let Some(team) = reads.next_audited_team(after).await? {
+        teams.push(Some(team));
+        after = team;
+    }
+    teams.retain(|team| !known.contains(team));
+    let mut found = Vec::new();
+    for team in teams {
+        let has_entries = !reads.audit_chain(team, 0, 1).await?.is_empty();
+        // The chain can get its first entries and its head at any time.
+        if has_entries && reads.audit_head(team).await?.is_none() {
+            found.push(team);
+        }
+    }
+    Ok(found)
+}
+
 /// Verifies the newest entries of a team's audit chain, like [`verify_chain`].
 pub(super) async fn verify_newest(
     engine: &Engine,
@@ -307,8 +339,14 @@ pub(super) async fn verify_newest(
 ) -> StoreResult<VerifiedChain> {
     let mut reads = engine.store().read_audit_log().await?;
     // Before the head is read, because the chain can get its first entries and its head in between.
-    let has_entries = !reads.audit_chain(Some(team), 0, 1).await?.is_empty();
-    let head = reads.audit_head(Some(team)).await?;
+    let has_entries = match reads.audit_chain(Some(team), 0, 1).await {
+        Err(StoreError::Corrupt(_)) => true,
+        entries => !entries?.is_empty(),
+    };
+    let head = match reads.audit_head(Some(team)).await {
+        Err(StoreError::Corrupt(_)) => None,
+        head => head?,
+    };
     drop(reads);
     match head {
         Some(head) => verify_chain(engine, head, limit).await,
@@ -352,9 +390,18 @@ async fn verify_entries(
     let Some(mut hash) = stored_hash(engine, head, start).await? else {
         return Ok(chain.with(Defect::Entry(start)));
     };
+    let mut size = MAX_SEALED;
     loop {
         let mut reads = engine.store().read_audit_log().await?;
-        let entries = reads.audit_chain(head.team, chain.end, MAX_SEALED).await?;
+        let entries = match reads.audit_chain(head.team, chain.end, size).await {
+            // An entry cannot be decoded. The next pages of one entry tell which one.
+            Err(StoreError::Corrupt(_)) if size > 1 => {
+                size = 1;
+                continue;
+            }
+            Err(StoreError::Corrupt(_)) => return Ok(chain.with(Defect::Entry(chain.end + 1))),
+            entries => entries?,
+        };
         drop(reads);
         for entry in &entries {
             let position = chain.end + 1;
@@ -363,7 +410,7 @@ async fn verify_entries(
             let Some(found) = found else { return Ok(chain.with(Defect::Entry(position))) };
             (chain.end, chain.verified_until, hash) = (position, Some(entry.created_at), found);
         }
-        if entries.len() < MAX_SEALED as usize || chain.end - start > limit {
+        if entries.len() < size as usize || chain.end - start > limit {
             break;
         }
         yield_now().await;
@@ -384,7 +431,10 @@ async fn stored_hash(
         return Ok(Some(head.base_hash));
     }
     let mut reads = engine.store().read_audit_log().await?;
-    let entry = reads.audit_chain(head.team, position - 1, 1).await?.pop();
+    let entry = match reads.audit_chain(head.team, position - 1, 1).await {
+        Err(StoreError::Corrupt(_)) => None,
+        entries => entries?.pop(),
+    };
     let seal = entry.and_then(|entry| entry.seal).filter(|seal| seal.position == position);
     Ok(seal.map(|seal| seal.hash))
 }

@@ -19,7 +19,8 @@ const MAX_VERIFIED: u64 = 5_000;
 /// Maximum number of audit entries that one request counts as not sealed.
 const MAX_UNSEALED: u32 = 10_000;
 
-/// State of a team's audit chain. The newest 5,000 entries are verified, and the end of the chain.
+/// State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end of the
+/// chain.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditVerification {
@@ -27,11 +28,11 @@ pub struct AuditVerification {
     pub team_id: TeamId,
     /// Status of the audit chain.
     pub status: ChainStatus,
-    /// Number of audit entries that were verified as unchanged.
+    /// Number of audit entries that were verified as unchanged: about 5,000 at most.
     pub checked: u64,
     /// Number of older audit entries, which were not verified.
     pub unchecked: u64,
-    /// Position in the audit chain of the first entry that was verified as unchanged; absent if there
+    /// Position in the audit chain of the first entry that was verified as unchanged. Absent if there
     /// is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_position: Option<u64>,
@@ -44,11 +45,11 @@ pub struct AuditVerification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_until: Option<Time>,
     /// First position in the audit chain at which an entry was changed, removed or inserted. Absent
-    /// if the chain is valid, or if its stored start and end were changed.
+    /// if the chain is valid, or if its stored start or end was changed or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken_position: Option<u64>,
-    /// Number of audit entries that have not been appended to the audit chain yet. At most 10,000 are
-    /// counted.
+    /// Number of audit entries that have not been appended to the audit chain yet, without those that
+    /// were appended during the verification. At most 10,000 are counted.
     pub unsealed: u64,
 }
 

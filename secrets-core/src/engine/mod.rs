@@ -153,7 +153,7 @@ impl Engine {
     async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let limit = TimeLimit::of_operation(self, &caller.origin.time_used, O::IS_LONG);
-        // In boxes, because each function that awaits a future holds it twice, and moves it.
+        // In boxes: a function that awaits a future stores it twice, and copies it.
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;

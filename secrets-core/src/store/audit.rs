@@ -296,6 +296,10 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<u64>;
 
+    /// Returns the first team after `after`, in order of ID, that has entries in its audit chain,
+    /// even if the start and end of the chain are not stored.
+    async fn next_audited_team(&mut self, after: TeamId) -> StoreResult<Option<TeamId>>;
+
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;
 

@@ -1,5 +1,7 @@
 //! Separate PostgreSQL databases for tests: one for each running test.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
@@ -32,8 +34,8 @@ const DATABASES: i32 = 200;
 const UNDEFINED_TABLE: &str = "42P01";
 
 /// SQL query that returns one digest of the definitions of all tables, triggers and functions, of
-/// the list of migrations and of the versions that may use the tables. A test that changes one of
-/// them changes the digest.
+/// the list of migrations and of the oldest program version that may use the tables. A test that
+/// changes one of them changes the digest.
 const DEFINITIONS: &str = "
     SELECT md5(string_agg(definition, ',' ORDER BY definition)) FROM (
         SELECT concat_ws(' ', 'relation', oid) FROM pg_class
@@ -133,8 +135,8 @@ async fn is_usable(
     usable
 }
 
-/// Returns the digest of the definitions in the database; `None` if the table of migrations is
-/// missing.
+/// Returns the digest of the definitions in the database; `None` if one of the tables that describe
+/// the schema is missing.
 async fn definitions(connection: &mut PgConnection) -> Option<String> {
     match sqlx::query_scalar(DEFINITIONS).fetch_one(connection).await {
         Ok(digest) => Some(digest),
@@ -154,13 +156,16 @@ fn server() -> PgConnectOptions {
 }
 
 async fn template(server: &PgConnectOptions, connection: &mut PgConnection) -> String {
-    let fingerprint = sql::fingerprint();
-    let name = format!("secrets_template_{:016x}", u64::from_be_bytes(fingerprint));
+    // The comment on a template is a digest by this query, so a changed query needs a new template.
+    let mut hasher = DefaultHasher::new();
+    (sql::fingerprint(), DEFINITIONS).hash(&mut hasher);
+    let id = hasher.finish();
+    let name = format!("secrets_template_{id:016x}");
     if exists(connection, &name).await {
         return name;
     }
     // Other tests wait here, and then find the finished template.
-    let lock = i64::from_be_bytes(fingerprint);
+    let lock = id.cast_signed();
     run(connection, format!("SELECT pg_advisory_lock({lock})")).await;
     if !exists(connection, &name).await {
         // The template has another name until it is complete.

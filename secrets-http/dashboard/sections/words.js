@@ -157,7 +157,7 @@ export const words = {
       valid: ({ checked = 0, unchecked = 0, unsealed = 0 }) =>
         `Chain valid: ${plural(checked, "entry", "entries")} checked, ${count(unsealed)} not yet sealed${unchecked ? `, ${count(unchecked)} older not checked` : ""}`,
       broken: (/** @type {number | undefined} */ position) =>
-        position === undefined ? "Chain broken: its stored end was changed" : `Chain broken at entry ${count(position)}`,
+        position === undefined ? "Chain broken: its stored start or end was changed or deleted" : `Chain broken at entry ${count(position)}`,
       brokenText: "Something other than the service has changed the log in the database. Tell the operator of the service to keep a copy of the database; docs/operating.md, “Verify the audit log”, has the next steps.",
     },
     by: (/** @type {any} */ entry) => entry.actor_name ?? entry.actor_email ?? (entry.actor_type === "system" ? "the service" : entry.actor_type.replace("_", " ")),

@@ -160,7 +160,7 @@ fn the_chain_of_a_team_is_verified() {
 fn a_broken_chain_is_exit_code_1() {
     for (position, line) in [
         (json!(7), "chain broken at entry 7\n"),
-        (Value::Null, "chain broken: its stored end was changed\n"),
+        (Value::Null, "chain broken: its stored start or end was changed or deleted\n"),
     ] {
         let service = Scripted::start(move |request, _| {
             let body = match request.rsplit('/').next() {

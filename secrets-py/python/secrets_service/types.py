@@ -370,20 +370,20 @@ class AuditPage(TypedDict):
 
 
 class AuditVerification(TypedDict):
-    """State of a team's audit chain. The newest 5,000 entries are verified, and the end of the
-    chain.
+    """State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end
+    of the chain.
     """
 
     broken_position: NotRequired[int]
     """First position in the audit chain at which an entry was changed, removed or inserted. Absent
-    if the chain is valid, or if its stored start and end were changed.
+    if the chain is valid, or if its stored start or end was changed or deleted.
     """
 
     checked: int
-    """Number of audit entries that were verified as unchanged."""
+    """Number of audit entries that were verified as unchanged: about 5,000 at most."""
 
     first_position: NotRequired[int]
-    """Position in the audit chain of the first entry that was verified as unchanged; absent if
+    """Position in the audit chain of the first entry that was verified as unchanged. Absent if
     there is none.
     """
 
@@ -402,8 +402,8 @@ class AuditVerification(TypedDict):
     """Number of older audit entries, which were not verified."""
 
     unsealed: int
-    """Number of audit entries that have not been appended to the audit chain yet. At most 10,000
-    are counted.
+    """Number of audit entries that have not been appended to the audit chain yet, without those
+    that were appended during the verification. At most 10,000 are counted.
     """
 
     verified_until: NotRequired[str]

@@ -75,6 +75,7 @@ async fn every_change_of_an_entry_is_found(app: App) {
         "UPDATE audit_log SET metadata = '{}' WHERE position = 4",
         "UPDATE audit_log SET actor_id = NULL WHERE position = 4",
         "UPDATE audit_log SET agent = 'curl' WHERE position = 4",
+        "UPDATE audit_log SET hash = NULL WHERE position = 4",
         "UPDATE audit_log SET position = 40 WHERE position = 4",
         "DELETE FROM audit_log WHERE position = 4",
     ];
@@ -101,6 +102,7 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
              hash = (SELECT hash FROM audit_log WHERE position = 6)",
         "DELETE FROM audit_log WHERE position < 3; UPDATE audit_heads SET base = 2,
              base_hash = (SELECT previous_hash FROM audit_log WHERE position = 3)",
+        "DELETE FROM audit_heads",
     ] {
         app.sql("CREATE TABLE kept AS SELECT * FROM audit_log").await;
         app.sql("CREATE TABLE kept_heads AS SELECT * FROM audit_heads").await;

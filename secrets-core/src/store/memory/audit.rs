@@ -88,6 +88,12 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(self.state().audit_batches.get_max().map(|(id, _)| *id))
     }
 
+    async fn next_audited_team(&mut self, after: TeamId) -> StoreResult<Option<TeamId>> {
+        let state = self.state();
+        let behind = (Excluded((Some(after), u64::MAX)), Unbounded);
+        Ok(state.audit_chain.range(behind).next().and_then(|((team, _), _)| *team))
+    }
+
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
         Ok(self.state().audit_heads.get(&team).copied())
     }

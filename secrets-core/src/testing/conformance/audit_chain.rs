@@ -100,6 +100,33 @@ pub async fn new_entries_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(reads.count_unsealed_audit_of(other, 10).await.unwrap(), 0);
 }
 
+/// `next_audited_team` returns the teams with entries in an audit chain in order of ID, and neither
+/// entries without a team nor entries that are in no chain.
+pub async fn teams_with_chained_entries_are_found_in_order_of_id(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = TeamId::from(Uuid::nil());
+    assert_eq!(read(store).await.next_audited_team(first).await.unwrap(), None);
+    sealed(store, &world, 2).await;
+    let without_team = AuditRecord { team: None, ..entry(&world.team, "without a team", at(3)) };
+    add(store, &[without_team]).await;
+    add(store, &[entry(&world.other_team, "in no chain", at(4))]).await;
+    assert_eq!(read(store).await.next_audited_team(first).await.unwrap(), Some(world.team.id));
+    assert_eq!(read(store).await.next_audited_team(world.team.id).await.unwrap(), None);
+
+    let other = Some(world.other_team.id);
+    let unsealed = read(store).await.unsealed_audit(other, 1).await.unwrap();
+    let mut tx = begin(store).await;
+    tx.seal_audit(&[extension(head(other, 1), &unsealed, 0)]).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut teams = [world.team.id, world.other_team.id];
+    teams.sort();
+    let mut reads = read(store).await;
+    assert_eq!(reads.next_audited_team(first).await.unwrap(), Some(teams[0]));
+    assert_eq!(reads.next_audited_team(teams[0]).await.unwrap(), Some(teams[1]));
+    assert_eq!(reads.next_audited_team(teams[1]).await.unwrap(), None);
+}
+
 /// The position and hash of an entry, and the new head of the audit chain, are stored unchanged.
 pub async fn a_position_is_kept(store: &dyn Store) {
     let world = World::build(store).await;

@@ -291,6 +291,7 @@ macro_rules! store_conformance {
         audit_chain() {
             a_new_entry_has_no_position
             new_entries_of_a_team_are_counted
+            teams_with_chained_entries_are_found_in_order_of_id
             a_position_is_kept
             entries_without_a_team_are_chained_too
             a_chain_with_another_head_is_stale

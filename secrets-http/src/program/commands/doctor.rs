@@ -6,7 +6,7 @@ use std::sync::Arc;
 use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::service;
+use secrets_core::service::{self, VerifiedRecords};
 use secrets_core::store::Store;
 
 use super::{open, root_key, say};
@@ -61,26 +61,9 @@ pub(super) async fn verify_store(
     let ports = Ports { clock, ..open::ports(store, root_keys) };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
+    say_records(&records);
+    // Printed before the audit log is verified, which fails if the start of a chain cannot be read.
     let audit = audit::verify(service.engine()).await.map_err(|error| open::unusable(&error))?;
-
-    say(&format!(
-        "secrets: {} secrets with {} records decrypted",
-        records.secrets, records.records
-    ));
-    for secret in &records.unreadable {
-        say(&format!("secret {secret}: a record cannot be decrypted"));
-    }
-    if records.rotations > 0 {
-        let (rotations, count) = (records.rotations, records.rotation_records);
-        say(&format!("rotations: {rotations} rotations with {count} records decrypted"));
-    }
-    for rotation in &records.unreadable_rotations {
-        say(&format!("rotation {rotation}: a record cannot be decrypted"));
-    }
-    say(&format!("environments: {} match their manifests", records.environments));
-    for environment in &records.changed_environments {
-        say(&format!("environment {environment}: the secrets do not match its manifest"));
-    }
     say(&format!(
         "audit log: {} entries in {} chains verified, {} entries not chained yet",
         audit.entries, audit.chains, audit.unsealed
@@ -102,4 +85,26 @@ pub(super) async fn verify_store(
             "{damaged} secrets, rotations, environments or audit chains are damaged or were modified"
         ),
     ))
+}
+
+/// Prints the results of the verification of all records.
+fn say_records(records: &VerifiedRecords) {
+    say(&format!(
+        "secrets: {} secrets with {} records decrypted",
+        records.secrets, records.records
+    ));
+    for secret in &records.unreadable {
+        say(&format!("secret {secret}: a record cannot be decrypted"));
+    }
+    if records.rotations > 0 {
+        let (rotations, count) = (records.rotations, records.rotation_records);
+        say(&format!("rotations: {rotations} rotations with {count} records decrypted"));
+    }
+    for rotation in &records.unreadable_rotations {
+        say(&format!("rotation {rotation}: a record cannot be decrypted"));
+    }
+    say(&format!("environments: {} match their manifests", records.environments));
+    for environment in &records.changed_environments {
+        say(&format!("environment {environment}: the secrets do not match its manifest"));
+    }
 }

@@ -81,6 +81,18 @@ async fn due_rows_are_found_along_their_index() {
 }
 
 #[tokio::test]
+async fn the_next_team_of_the_audit_log_is_found_along_the_index_of_chains() {
+    let (store, _folder) = opened().await;
+
+    let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", audit::NEXT_AUDITED_TEAM));
+    let rows = sqlx::query(text).fetch_all(&store.pools().readers).await.unwrap();
+
+    let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+    assert_eq!(plan.len(), 1, "{plan:?}");
+    assert!(plan[0].contains("SEARCH") && plan[0].contains("audit_log_chain"), "{plan:?}");
+}
+
+#[tokio::test]
 async fn new_entries_are_found_along_their_index() {
     let (store, _folder) = opened().await;
     let of_a_team = format!("SELECT * FROM audit_log WHERE team_id = $1{}$2", audit::UNSEALED);

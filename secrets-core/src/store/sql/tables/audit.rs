@@ -32,6 +32,12 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
 
+/// Query for the next team with entries in its audit chain. The sort order is that of the index
+/// `audit_log_chain`.
+pub(in super::super) const NEXT_AUDITED_TEAM: &str =
+    "SELECT team_id FROM audit_log WHERE team_id > $1 AND position IS NOT NULL
+     ORDER BY team_id, position LIMIT 1";
+
 /// End of a query that returns the listed teams with audit entries that are not in an audit chain.
 /// Like [`UNSEALED_TEAMS`], it takes one step along the index per team.
 const FIRST_UNSEALED: &str = ") AS v WHERE (
@@ -143,6 +149,11 @@ impl<C: Connected> AuditReads for Session<C> {
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>> {
         let text = "SELECT id FROM audit_batches ORDER BY id DESC LIMIT 1";
         self.one("audit_batches", sqlx::query(text), batch_id).await
+    }
+
+    async fn next_audited_team(&mut self, after: TeamId) -> StoreResult<Option<TeamId>> {
+        let statement = sqlx::query(NEXT_AUDITED_TEAM).bind(after.uuid());
+        self.one("audit_log", statement, |row| row.id("team_id")).await
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {

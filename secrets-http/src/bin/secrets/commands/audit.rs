@@ -344,7 +344,9 @@ impl Chain {
                  {unsealed} not yet sealed"
             ),
             (Status::Broken, Some(position)) => format!("chain broken at entry {position}"),
-            (Status::Broken, None) => "chain broken: its stored end was changed".to_owned(),
+            (Status::Broken, None) => {
+                "chain broken: its stored start or end was changed or deleted".to_owned()
+            }
         }
     }
 }
