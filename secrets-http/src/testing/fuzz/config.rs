@@ -56,7 +56,10 @@ pub fn config(bytes: &[u8]) {
     let Err(failure) = outcome else { return };
     // Secrets are not accepted as arguments, so a failure may repeat an argument.
     let words: Vec<_> = lines.lines().filter(|line| !line.starts_with(VARIABLE)).collect();
-    let known = [EXAMPLES, &words.join("\n"), &names(lines), &names(file)].join("\n");
+    let words = words.join("\n");
+    // Clap leaves out control characters.
+    let printed = words.replace(char::is_control, "");
+    let known = [EXAMPLES, &words, &printed, &names(lines), &names(file)].join("\n");
     for (_, value) in variables {
         assert_no_echo(value.as_bytes(), &failure.message, &known);
     }
