@@ -227,7 +227,11 @@ impl Engine {
                 // the disk.
                 drop(session);
                 let mut entries = context.into_entries(caller, action, now).into_iter();
-                // At most a batch at a time, because all operations share the queue.
+                // The first alone, because it may have to make room in a full queue. The others at
+                // most a batch at a time, because all operations share the queue.
+                if let Some(first) = entries.next() {
+                    self.record(first).await?;
+                }
                 while !entries.as_slice().is_empty() {
                     let part = entries.by_ref().take(MAX_BATCH);
                     try_join_all(part.map(|entry| self.record(entry))).await?;

@@ -1,9 +1,9 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
-use uuid::Uuid;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
-use super::audit_rows::{hash, insert, of_prepared_sizes, place, record, select};
+use super::audit_heads::{HEAD, MOVE_HEADS, START_CHAINS, chain, head, heads_among};
+use super::audit_rows::{insert, of_prepared_sizes, place, record, select};
 use super::{
     BATCH, Connected, Db, LOCK_ROWS, Row, Session, Statement, Transaction, anonymizations, bigint,
     push_ids,
@@ -13,8 +13,6 @@ use crate::store::{
     AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditWrites, ChainExtension,
     StoreError, StoreResult,
 };
-
-const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
 /// Query for the teams with audit entries that are not in an audit chain. The query takes one step
 /// along the index per team, and not per entry. The sort order is that of the index
@@ -47,22 +45,6 @@ const FIRST_UNSEALED: &str = ") AS v WHERE (
 /// End of a query for the audit entries that are not in an audit chain yet, oldest first. The code
 /// appends the limit.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
-
-/// Statement, in two parts, that inserts the heads (start and end) of new audit chains. The method
-/// `write_heads` adds the values between the parts.
-const START_CHAINS: (&str, &str) = (
-    "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash)
-     SELECT column1, column2, column3, column4, column5, column6 FROM (",
-    ") AS v WHERE column7 = 0 ON CONFLICT DO NOTHING",
-);
-
-/// Statement, in two parts, that updates the heads (start and end) of audit chains whose stored
-/// start and last position are the expected ones; see `write_heads`.
-const MOVE_HEADS: (&str, &str) = (
-    "UPDATE audit_heads SET position = v.column1, hash = v.column2, mac = v.column3 FROM (",
-    ") AS v WHERE team_id = v.column4 AND base = v.column5 AND base_hash = v.column6
-         AND audit_heads.position = v.column7",
-);
 
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
@@ -323,66 +305,18 @@ pub(super) fn insert_batch(entries: &[AuditRecord]) -> StoreResult<Option<Statem
 }
 
 impl Session<Transaction> {
-    /// Runs an SQL statement that writes the heads of these chains. The statement consists of the
-    /// two parts with the list of values between them: position, hash, MAC, chain, base, hash of the
-    /// base, and expected position.
-    async fn write_heads(
-        &mut self,
-        (start, end): (&'static str, &'static str),
-        chains: &[&ChainExtension],
-    ) -> StoreResult<()> {
-        let numbers = chains.iter().map(|ChainExtension { head, end, .. }| {
-            Ok((bigint(head.position)?, bigint(head.base)?, bigint(*end)?))
-        });
-        let numbers: Vec<_> = numbers.collect::<StoreResult<_>>()?;
-        let mut statement = QueryBuilder::<Db>::new(start);
-        let rows = chains.iter().zip(numbers);
-        statement.push_values(rows, |mut row, (ChainExtension { head, .. }, numbers)| {
-            let (position, base, end) = numbers;
-            row.push_bind(position)
-                .push_bind(head.hash.to_vec())
-                .push_bind(head.mac.to_vec())
-                .push_bind(chain(head.team))
-                .push_bind(base)
-                .push_bind(head.base_hash.to_vec())
-                .push_bind(end);
-        });
-        statement.push(end);
-        self.seal_rows(statement.build().persistent(chains.len() == 1), chains.len()).await
-    }
-
     /// Runs an SQL statement that writes one row for each of `count` chains or entries. Fails with
     /// `Stale` if it writes fewer.
-    async fn seal_rows(&mut self, statement: Statement<'_>, count: usize) -> StoreResult<()> {
+    pub(super) async fn seal_rows(
+        &mut self,
+        statement: Statement<'_>,
+        count: usize,
+    ) -> StoreResult<()> {
         if self.write(statement).await? == count as u64 {
             return Ok(());
         }
         Err(StoreError::Stale(Subject::Audit))
     }
-}
-
-/// Returns the start and end of the audit chains of these teams. The SQL statement ends with `lock`.
-async fn heads_among<C: Connected>(
-    session: &mut Session<C>,
-    teams: &[Option<TeamId>],
-    lock: &str,
-) -> StoreResult<Vec<AuditHead>> {
-    if teams.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut statement = QueryBuilder::<Db>::new(HEAD);
-    statement.push(" WHERE team_id IN ");
-    push_ids(&mut statement, teams.iter().map(|team| chain(*team)));
-    // In one order, so that two nodes do not wait for each other.
-    statement.push(" ORDER BY team_id ").push(lock);
-    let statement = statement.build().persistent(teams.len() == 1);
-    session.all("audit_heads", statement, head).await
-}
-
-/// Returns the ID that identifies an audit chain in the table. The chain of entries without a team
-/// has the nil UUID, because a primary key column cannot be NULL.
-fn chain(team: Option<TeamId>) -> Uuid {
-    team.map_or(Uuid::nil(), TeamId::uuid)
 }
 
 /// Appends a condition on the team to an SQL statement. The condition does not use `IS NOT DISTINCT
@@ -401,16 +335,4 @@ fn batch_id(row: &Row<'_>) -> StoreResult<AuditBatchId> {
 fn batch(row: &Row<'_>) -> StoreResult<AuditBatch> {
     let id = batch_id(row)?;
     Ok(AuditBatch { id, entries: serde_json::from_str(row.get("entries")?).ok() })
-}
-
-fn head(row: &Row<'_>) -> StoreResult<AuditHead> {
-    let team: Uuid = row.get("team_id")?;
-    Ok(AuditHead {
-        team: (!team.is_nil()).then(|| team.into()),
-        base: row.number("base")?,
-        base_hash: hash(row, "base_hash")?,
-        position: row.number("position")?,
-        hash: hash(row, "hash")?,
-        mac: hash(row, "mac")?,
-    })
 }

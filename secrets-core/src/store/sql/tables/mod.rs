@@ -33,6 +33,7 @@ mod answers;
 mod attempts;
 pub(super) mod audit;
 mod audit_filter;
+mod audit_heads;
 mod audit_rows;
 mod device_logins;
 pub(super) mod due;
