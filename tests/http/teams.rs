@@ -96,6 +96,16 @@ async fn teams_may_have_the_same_name_and_then_differ_in_their_slugs(app: App) {
     assert!(suffix.len() == 4 && suffix.chars().all(|c| c.is_ascii_lowercase()));
 }
 
+async fn a_team_never_has_the_slug_of_a_deleted_team_or_environment(app: App) {
+    let alice = app.person("alice").await;
+    let reserved = format!("deleted-{}", alice.team.replace('-', ""));
+
+    let team = alice.post(TEAMS, &json!({ "name": reserved })).await.is(201).json();
+
+    let slug = team["slug"].as_str().unwrap();
+    assert!(slug.starts_with(&reserved) && slug.len() == reserved.len() + 5, "{slug}");
+}
+
 async fn the_list_holds_the_teams_of_the_caller_and_no_others(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.wait(TimeDelta::seconds(1));
@@ -157,6 +167,7 @@ on_every_store![
     a_team_needs_a_name_that_is_text,
     space_around_a_name_is_cut_off,
     teams_may_have_the_same_name_and_then_differ_in_their_slugs,
+    a_team_never_has_the_slug_of_a_deleted_team_or_environment,
     the_list_holds_the_teams_of_the_caller_and_no_others,
     every_member_sees_all_members_and_their_own_role,
     another_team_is_403,

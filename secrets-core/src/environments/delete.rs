@@ -4,7 +4,8 @@ use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
 
-/// Permanently deletes an environment and all its secrets. Default environments and environments
+/// Permanently deletes an environment and all its secrets. The encrypted records of the secrets are
+/// deleted in the background within minutes, so that other writers do not wait. Default environments and environments
 /// that others inherit from cannot be deleted, so that no environment silently loses inherited
 /// secrets.
 #[derive(Debug)]

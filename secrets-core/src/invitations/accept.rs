@@ -6,10 +6,11 @@ use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::{Result, Subject};
 use crate::store::{MemberRecord, StoreError};
-use crate::teams::Team;
+use crate::teams::{Team, check_memberships};
 
 /// Accepts the pending invitation with this token if it is addressed to the caller. A token can be
-/// used once. If the caller is already a member of the team, their membership does not change.
+/// used once. If the caller is already a member of the team, their membership does not change. A
+/// user can be a member of at most 250 teams.
 #[derive(Debug)]
 pub struct AcceptInvitation {
     /// Token of the invitation.
@@ -36,7 +37,10 @@ impl Operation for AcceptInvitation {
         used.map_err(|error| error.or_not_found(Subject::Invitation))?;
         let member = MemberRecord::new(team, &person, invitation.role, cx.now());
         let role = match cx.tx().insert_member(&member).await {
-            Ok(()) => invitation.role,
+            Ok(()) => {
+                check_memberships(cx, person.id).await?;
+                invitation.role
+            }
             // The role of the earlier membership stays.
             Err(StoreError::Duplicate(_)) => {
                 let members = cx.reads().members(&[team]).await?;

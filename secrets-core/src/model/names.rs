@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
 use crate::model::{ValidationRule, Violation, ids};
@@ -111,6 +112,9 @@ const ENVIRONMENT_NAME: ValidationRule = ValidationRule::of(
 const ROTATION_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 63 letters, digits, underscores and hyphens, begin with a letter or digit, and not be `test`",
 );
+/// Beginning of the slugs of deleted teams and environments.
+const DELETED: &str = "deleted";
+
 const SLUG: ValidationRule = ValidationRule::of(
     "must be 1 to 64 lower-case letters, digits and hyphens, begin and end with a letter or digit, and not be a UUID",
 );
@@ -274,6 +278,20 @@ impl Slug {
     #[must_use]
     pub fn is_uuid(&self) -> bool {
         ids::parse(&self.0).is_some()
+    }
+
+    /// Returns the slug of the row that is kept for a deleted team or environment with this ID. No
+    /// other row has this slug, because it is [reserved](Self::is_reserved).
+    pub(crate) fn of_deleted(id: Uuid) -> Self {
+        Self(format!("{DELETED}-{}", id.simple()).into())
+    }
+
+    /// True if no caller can have this slug: it is a UUID, or may be that of a deleted team or
+    /// environment.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        let id = self.0.strip_prefix(DELETED).and_then(|rest| rest.strip_prefix('-'));
+        ids::parse(id.unwrap_or(&self.0)).is_some()
     }
 
     /// Appends `-` and four random letters to the slug. Used if another project or team already has

@@ -99,21 +99,26 @@ async fn insert(
     given: bool,
 ) -> Result<ProjectRecord> {
     let plain = project.slug.clone();
-    if plain.is_uuid() {
+    if plain.is_reserved() {
+        if given {
+            return Err(taken());
+        }
         project.slug = plain.with_suffix(random());
     }
     let key = cx.keyring().draw_project_key(project.id, 1);
     for _ in 0..MAX_ATTEMPTS {
         match cx.tx().insert_project(&project, &key).await {
             Ok(()) => return Ok(project),
-            Err(StoreError::Duplicate(_)) if given => {
-                return Err(Error::taken("slug", "is taken already"));
-            }
+            Err(StoreError::Duplicate(_)) if given => return Err(taken()),
             Err(StoreError::Duplicate(_)) => project.slug = plain.with_suffix(random()),
             Err(error) => return Err(error.into()),
         }
     }
     Err(Error::Conflict(Subject::Project))
+}
+
+fn taken() -> Error {
+    Error::taken("slug", "is taken already")
 }
 
 fn default_environment(

@@ -1,5 +1,6 @@
 //! Purge: permanently deletes projects whose restore period has ended. The first transaction
-//! destroys the project keys; the following transactions delete the rows in batches.
+//! destroys the project keys; the following transactions delete the rows in batches. A deleted
+//! environment is purged in the same way, because the store moves it to a deleted project.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,8 +32,8 @@ const MAX_TIME: Duration = Duration::from_mins(30);
 /// Time without a completed purge after which the health report shows the worker as stopped.
 const STALE_AFTER: Duration = Duration::from_mins(95);
 
-/// Worker that purges deleted projects. It runs every minute, because the projects of a deleted
-/// account are due at once.
+/// Worker that purges deleted projects. It runs every minute, because deleted environments and the
+/// projects of a deleted account are due at once.
 pub const PURGE: Periodic = Periodic {
     name: "project purge",
     schedule: Schedule { timeout: MAX_TIME, stale_after: STALE_AFTER, ..Schedule::every(INTERVAL) },
@@ -41,8 +42,8 @@ pub const PURGE: Periodic = Periodic {
 
 /// Permanently deletes the secrets, versions, environments and keys of all projects that can no
 /// longer be restored. First destroys the keys of a project, then deletes its rows in short
-/// transactions, so that other writers do not wait long. Returns the number of purged projects. A
-/// row without a name remains for each project, so that its slug is never reused.
+/// transactions, so that other writers do not wait long. Returns the number of purged projects and
+/// environments. A row without a name remains for each project, so that its slug is never reused.
 ///
 /// If a project cannot be purged, the failure is reported, and the next call tries again. The other
 /// projects are purged nevertheless, unless the store is unavailable.
@@ -73,7 +74,7 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
         }
     }
     if purged > 0 {
-        tracing::info!(projects = purged, "purged deleted projects");
+        tracing::info!(purged, "purged deleted projects and environments");
     }
     Ok(purged)
 }
@@ -108,7 +109,8 @@ async fn purge_batch(
 ) -> Result<PurgeProgress> {
     let mut tx = engine.store().begin().await?;
     let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
-    if purge == PurgeProgress::Complete {
+    // The deletion of an environment has an entry already.
+    if purge == PurgeProgress::Complete && !project.is_deleted_environment() {
         tx.insert_audit(&[entry(engine, context(project), "project.purged")]).await?;
     }
     failpoint::reached("in-purge-batch").await;

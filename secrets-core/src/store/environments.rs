@@ -187,9 +187,11 @@ pub trait EnvironmentWrites: Send {
     /// transaction uses the name at the same time.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
-    /// Deletes an environment with its secrets, their versions, and its rotations, and removes the
-    /// environment from the scope of every service token. Fails with `Stale` if the environment
-    /// does not exist.
+    /// Deletes an environment: deletes its rotations and permissions, removes the environment from
+    /// the scope of every service token, and moves the environment to a new deleted project with the
+    /// ID of the environment and a destroyed key, so that no lookup finds it, nobody can restore it,
+    /// and [`ProjectWrites::purge_project`](super::ProjectWrites::purge_project) deletes its secrets
+    /// in batches. Fails with `Stale` if the environment does not exist.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
     /// Locks the row of an environment until the end of the transaction. Fails with `Stale` if the

@@ -31,6 +31,15 @@ pub struct ProjectRecord {
     pub updated_at: Time,
 }
 
+impl ProjectRecord {
+    /// True if this is the project that received a deleted environment. It has the ID of that
+    /// environment.
+    #[must_use]
+    pub fn is_deleted_environment(&self) -> bool {
+        self.slug == Slug::of_deleted(self.id.uuid())
+    }
+}
+
 /// Relation of a user or service token (principal) to a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -140,8 +149,9 @@ pub trait ProjectWrites: Send {
 
     /// Purges a project that was deleted before `before`. Each call deletes at most `limit` rows of
     /// one kind, such as previous versions, secrets, findings or environments; when none remain, it
-    /// deletes the encryption keys, name and description. After that only the slug remains. Does
-    /// nothing if the project is not deleted, or was deleted later.
+    /// deletes the encryption keys, name and description. After that only the slug remains, and
+    /// nothing of the project that received a deleted environment. Does nothing if the project is
+    /// not deleted, or was deleted later.
     async fn purge_project(
         &mut self,
         project: ProjectId,

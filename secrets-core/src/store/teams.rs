@@ -48,15 +48,8 @@ pub struct MemberRecord {
     pub updated_at: Time,
 }
 
-impl TeamRecord {
-    /// Returns the slug that replaces a team's slug when the team is deleted. It is unique, so that
-    /// the row of the deleted team can be kept.
-    pub(crate) fn deleted_slug(team: TeamId) -> String {
-        format!("deleted-{}", team.uuid().simple())
-    }
-}
-
-/// Name that replaces the name of a deleted team or a purged project.
+/// Name that replaces the name of a deleted team, and of a project when its team or environment is
+/// deleted.
 pub(crate) const DELETED: &str = "deleted";
 
 /// A team and a user's membership in it.

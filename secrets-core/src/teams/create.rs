@@ -15,7 +15,7 @@ pub struct NewTeam {
     pub name: DisplayName,
 }
 
-/// Creates a team with the caller as its owner.
+/// Creates a team with the caller as its owner. A user can be a member of at most 250 teams.
 #[derive(Debug)]
 pub struct CreateTeam {
     /// Fields of the new team.
@@ -50,6 +50,7 @@ impl Operation for CreateTeam {
         let team = super::insert(cx, team).await?;
         let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());
         cx.tx().insert_member(&member).await?;
+        super::check_memberships(cx, owner.id).await?;
 
         cx.audit.team = Some(team.id);
         cx.set_resource("team", team.id.uuid(), team.name.as_str());

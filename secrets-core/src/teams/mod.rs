@@ -14,7 +14,8 @@ pub use list::ListTeams;
 use crate::crypto::random;
 use crate::engine::{Context, Write};
 use crate::model::{
-    DisplayName, Error, InvitationId, PlanName, Result, Role, Slug, Subject, TeamId, Time, UserId,
+    Code, DisplayName, Error, InvitationId, PlanName, Result, Role, Slug, Subject, TeamId, Time,
+    UserId,
 };
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 
@@ -153,6 +154,20 @@ impl MemberRecord {
     }
 }
 
+/// Maximum number of teams of a user. The deletion of an account leaves or deletes all its teams in
+/// one transaction, which has to be short.
+const MAX_MEMBERSHIPS: usize = 250;
+
+/// Checks that a user is a member of at most 250 teams after they were added to one. The caller must
+/// have locked the user, so that they join no other team at the same time.
+pub(crate) async fn check_memberships(cx: &mut Context<'_, Write>, user: UserId) -> Result<()> {
+    if cx.reads().memberships(user).await?.len() > MAX_MEMBERSHIPS {
+        let reason = "an account can be a member of at most 250 teams".into();
+        return Err(Error::Refused { code: Code::InvalidRequest, reason });
+    }
+    Ok(())
+}
+
 /// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
 /// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
@@ -163,7 +178,7 @@ pub(crate) async fn insert(
     mut team: TeamRecord,
 ) -> Result<TeamRecord> {
     let plain = team.slug.clone();
-    if plain.is_uuid() {
+    if plain.is_reserved() {
         team.slug = plain.with_suffix(random());
     }
     for _ in 0..MAX_ATTEMPTS {

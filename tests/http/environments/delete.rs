@@ -1,7 +1,8 @@
 //! Tests of deleting environments.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store, paths};
+use secrets_core::projects::purge;
+use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::json;
 
 async fn a_deleted_environment_is_gone_with_its_secrets(app: App) {
@@ -20,6 +21,36 @@ async fn a_deleted_environment_is_gone_with_its_secrets(app: App) {
     alice.environment(&web, "preview", None).await;
     let secrets = alice.get(&paths::secrets(&web, "preview")).await.is(200).json();
     assert_eq!(secrets, json!({ "secrets": [] }));
+}
+
+/// The environment has more secrets than one transaction of the purge deletes.
+async fn the_secrets_of_a_deleted_environment_are_purged(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "preview", None).await;
+    alice.secret(&web, "staging", "KEPT", "kvc_kept").await;
+    let kept = app.record(&web, "staging", "KEPT").await.id;
+    for batch in 0..6 {
+        let secrets = (0..100).map(|n| json!({ "key": format!("K{batch}_{n}"), "value": "kvc" }));
+        let secrets = json!({ "secrets": secrets.collect::<Vec<_>>() });
+        alice.post(&paths::secret(&web, "preview", "bulk"), &secrets).await.is(200);
+    }
+    let engine = app.service.engine();
+
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+
+    // Everything is still stored, but neither readable nor reported as unreadable.
+    let mut reads = app.store.read().await.unwrap();
+    assert_ne!(reads.secret_range().await.unwrap(), Some((kept, kept)));
+    let verified = app.service.verify_records().await.unwrap();
+    assert_eq!((verified.secrets, verified.unreadable), (1, vec![]));
+    assert_eq!(purge(engine).await.unwrap(), 1);
+    assert_eq!(reads.secret_range().await.unwrap(), Some((kept, kept)));
+    assert_eq!(purge(engine).await.unwrap(), 0);
+    let actions = app.actions(&alice.team).await;
+    assert_eq!(actions.iter().filter(|action| *action == "environment.deleted").count(), 1);
+    assert!(!actions.contains(&"project.purged".to_owned()));
 }
 
 async fn the_default_environments_cannot_be_deleted(app: App) {
@@ -94,5 +125,6 @@ on_every_store![
     the_default_environments_cannot_be_deleted,
     an_environment_that_others_inherit_from_stays_and_they_are_named,
     a_missing_permission_to_delete_is_reported_first,
-    a_scope_without_its_deleted_environment_grants_nothing,
+    a_scope_without_its_deleted_environment_grants_nothing;
+    the_secrets_of_a_deleted_environment_are_purged,
 ];

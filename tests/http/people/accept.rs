@@ -69,6 +69,31 @@ async fn an_invitation_ends_when_its_sender_may_no_longer_invite(app: App) {
     }
 }
 
+async fn an_account_is_a_member_of_at_most_250_teams(app: App) {
+    const TEAMS: &str = "/api/v1/teams";
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let invitation = invite(&bob, "alice").await;
+    let too_many = json!({
+        "error": "an account can be a member of at most 250 teams",
+        "code": "invalid_request",
+    });
+    // The personal team is the first.
+    for number in 1..250 {
+        alice.post(TEAMS, &json!({ "name": format!("Team {number}") })).await.is(201);
+    }
+
+    let created = alice.post(TEAMS, &json!({ "name": "One more" })).await;
+    let accepted = accept(&alice, &token(&invitation)).await;
+
+    assert_eq!(created.is(400).json(), too_many);
+    assert_eq!(accepted.is(400).json(), too_many);
+    let list = alice.get(TEAMS).await.is(200).json()["teams"].clone();
+    assert_eq!(list.as_array().unwrap().len(), 250);
+    // The invitation was not used.
+    app.part(list[249]["id"].as_str().unwrap(), &alice.id).await;
+    accept(&alice, &token(&invitation)).await.is(200);
+}
+
 async fn only_the_invited_person_sees_and_accepts_an_invitation(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     let invitation = invite(&alice, "bob").await;
@@ -183,6 +208,7 @@ on_every_store![
     an_accepted_invitation_gives_its_role,
     an_invitation_is_used_once,
     an_invitation_ends_when_its_sender_may_no_longer_invite,
+    an_account_is_a_member_of_at_most_250_teams,
     only_the_invited_person_sees_and_accepts_an_invitation,
     an_unverified_address_is_shown_to_its_person_only,
     an_unverified_address_accepts_no_invitation,

@@ -147,6 +147,21 @@ async fn a_slug_never_reads_as_a_uuid(app: App) {
     alice.post(PROJECTS, &json!({ "name": "Web", "slug": uuid })).await.is(400).names("slug");
 }
 
+async fn a_slug_is_never_that_of_a_deleted_environment(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let id = alice.environment(&web, "preview", None).await;
+    let reserved = format!("deleted-{}", id.replace('-', ""));
+
+    let given = alice.post(PROJECTS, &json!({ "name": "Web", "slug": reserved })).await;
+    let named = alice.post(PROJECTS, &json!({ "name": reserved })).await.is(201).json();
+
+    given.is(400).says("slug is taken already");
+    let slug = named["slug"].as_str().unwrap();
+    assert!(slug.starts_with(&reserved) && slug.len() == reserved.len() + 5, "{slug}");
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+}
+
 async fn a_slug_may_be_given(app: App) {
     let alice = app.person("alice").await;
     let longest = "s".repeat(64);
@@ -246,6 +261,7 @@ on_every_store![
     a_slug_is_made_of_the_name,
     a_slug_that_is_taken_by_any_team_gets_four_letters,
     a_slug_never_reads_as_a_uuid,
+    a_slug_is_never_that_of_a_deleted_environment,
     a_slug_may_be_given,
     a_given_slug_is_lower_case_words,
     a_given_slug_that_is_taken_is_400,

@@ -5,14 +5,17 @@ use async_trait::async_trait;
 use imbl::OrdMap;
 
 use super::state::{State, owned, refers};
+use super::teams::deleted_names;
 use super::{Pending, Session, Snapshot};
 use crate::crypto::{ManifestEntry, ProjectKeyRecord};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject,
+    Time,
 };
 use crate::store::{
     ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
-    ManifestRecord, ResolvedEnvironment, SecretRecord, Selection, StoreError, StoreResult,
+    ManifestRecord, ProjectRecord, ResolvedEnvironment, SecretRecord, Selection, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -163,10 +166,10 @@ impl EnvironmentWrites for Session<Pending> {
         let record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
         let has_children = state.children(environment).any(|child| child.id != environment);
         refers(!has_children, "parent environment for its child environments")?;
-        state.environments.remove(&environment);
+        let deleted = state.remove_to_deleted_project(&record)?;
+        let moved = EnvironmentRecord { project: deleted, inherits_from: None, ..record };
+        state.environments.insert(environment, moved.into());
         state.environment_defaults.remove(&environment);
-        state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
-        state.erase_secrets(environment);
         state.forget_rotations(|rotation| rotation.environment == environment);
         state.forget_permissions(|permission| permission.environment == environment);
         state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
@@ -216,14 +219,29 @@ impl EnvironmentWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
 
 impl State {
-    /// Deletes the secrets of an environment with all their versions.
-    pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
-        self.manifests.remove(&environment);
-        self.sizes.remove(&environment);
-        for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
-            self.secret_places.remove(&secret.id);
-            self.secret_versions.remove(&secret.id);
-        }
+    /// Removes an environment from its project, inserts the deleted project that receives it, and
+    /// returns the ID of this project. Fails with `Stale` if the project of the environment does
+    /// not exist.
+    fn remove_to_deleted_project(&mut self, record: &EnvironmentRecord) -> StoreResult<ProjectId> {
+        let team = self.projects.get(&record.project).ok_or(GONE)?.team;
+        let id = ProjectId::from(record.id.uuid());
+        let (name, slug) = deleted_names(id.uuid())?;
+        let project = ProjectRecord {
+            id,
+            team,
+            name,
+            slug,
+            description: None,
+            created_by: None,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+        };
+        let key = ProjectKeyRecord { project: id, version: 1, kek_id: 1, wrapped: Vec::new() };
+        self.environment_names.entry(record.project).or_default().remove(&record.name.folded());
+        self.project_slugs.insert(project.slug.to_string(), id);
+        self.project_keys.entry(id).or_default().insert(key.version, key.into());
+        self.deleted_projects.insert(id, (Time::UNIX_EPOCH, project).into());
+        Ok(id)
     }
 
     fn counters(&self, environment: EnvironmentId) -> StoreResult<EnvironmentCounters> {

@@ -156,7 +156,11 @@ impl ProjectWrites for Session<Pending> {
         }
         state.environment_names.remove(&project);
         state.forget_keys(project);
-        state.deleted_projects.remove(&project);
+        if let Some(purged) = state.deleted_projects.remove(&project)
+            && purged.1.is_deleted_environment()
+        {
+            state.project_slugs.remove(purged.1.slug.as_str());
+        }
         Ok(PurgeProgress::Complete)
     }
 
@@ -240,6 +244,7 @@ const PURGED: [PurgeRows; 7] = [
             state.environment_defaults.remove(environment);
             state.secrets.remove(environment);
             state.sizes.remove(environment);
+            state.manifests.remove(environment);
             state.narrow_tokens(|scope| scope.environments.retain(|held| held != environment));
         }
         Ok(environments.len())

@@ -2,10 +2,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::model::{DisplayName, PlanName, Subject, TeamId, Time, UserId, Violation};
+use crate::model::{DisplayName, PlanName, Slug, Subject, TeamId, Time, UserId, Violation};
 use crate::store::{
     DELETED, MemberRecord, Membership, ProjectRecord, StoreError, StoreResult, TeamReads,
     TeamRecord, TeamUsage, TeamWrites, UserRecord,
@@ -158,7 +159,7 @@ impl TeamWrites for Session<Pending> {
         let living = state.projects.values().map(Arc::as_ref);
         let deleted = state.deleted_projects.values().map(|deleted| &deleted.1);
         let of_team = living.chain(deleted).filter(|project| project.team == team);
-        let name: DisplayName = DELETED.parse().map_err(unexpected)?;
+        let (name, slug) = deleted_names(team.uuid())?;
         let of_team = of_team.map(|project| ProjectRecord {
             name: name.clone(),
             description: None,
@@ -172,9 +173,6 @@ impl TeamWrites for Session<Pending> {
             state.deleted_projects.insert(project.id, (Time::UNIX_EPOCH, project).into());
         }
         if let Some(old) = state.teams.get(&team).map(owned) {
-            let slug = TeamRecord::deleted_slug(team);
-            let (slug, name) =
-                (slug.parse().map_err(unexpected)?, DELETED.parse().map_err(unexpected)?);
             state.team_slugs.remove(old.slug.as_str());
             let deleted = TeamRecord { slug, name, updated_at: now, ..old };
             state.team_slugs.insert(deleted.slug.to_string());
@@ -218,10 +216,11 @@ impl State {
     }
 }
 
-/// Converts a validation error that can never happen: the generated name and slug of a deleted team
-/// are always valid.
-fn unexpected(broken: Violation) -> StoreError {
-    StoreError::Corrupt(broken.into())
+/// Returns the name and the slug of the row that is kept for a deleted team or environment with
+/// this ID. Never fails, because these generated names are valid.
+pub(super) fn deleted_names(id: Uuid) -> StoreResult<(DisplayName, Slug)> {
+    let name = DELETED.parse().map_err(|broken: Violation| StoreError::Corrupt(broken.into()))?;
+    Ok((name, Slug::of_deleted(id)))
 }
 
 fn count(items: impl Iterator) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use super::{assert_duplicate, begin, committed};
+use super::{assert_duplicate, begin, committed, purge};
 use crate::crypto::TokenMac;
 use crate::model::{EnvironmentPath, Principal, Subject};
 use crate::store::{
@@ -40,7 +40,7 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let key = EnvironmentPath::new(world.project.id, world.staging.id);
     assert!(seen.resolve_environment(&key, principal, Selection::All).await.unwrap().is_none());
     assert!(seen.deleted_project(world.project.id, at(0), principal).await.unwrap().is_none());
-    purge(store, &world).await;
+    purge(store, world.project.id).await;
     assert_eq!(seen.memberships(world.owner.id).await.unwrap(), []);
     assert_eq!(seen.projects(principal).await.unwrap(), []);
     assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
@@ -57,17 +57,6 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
     tx.delete_team(world.other_team.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
-}
-
-/// Purges the project of the test world. It can be purged at once, because its team was deleted.
-async fn purge(store: &dyn Store, world: &World) {
-    let mut progress = PurgeProgress::Partial;
-    while progress == PurgeProgress::Partial {
-        let mut tx = begin(store).await;
-        progress = tx.purge_project(world.project.id, at(0), 2).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-    assert_eq!(progress, PurgeProgress::Complete);
 }
 
 /// After a team is deleted, its already deleted projects can be purged at once, and its tokens are
@@ -87,7 +76,7 @@ pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.token_by_mac(&previous.mac).await.unwrap(), None);
     assert_eq!(seen.purgeable_projects(at(0), 9).await.unwrap().len(), 1);
-    purge(store, &world).await;
+    purge(store, world.project.id).await;
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
     let mut tx = begin(store).await;

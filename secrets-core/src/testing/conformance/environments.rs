@@ -1,13 +1,9 @@
 //! Conformance rules for environments.
 
-use std::slice::from_ref;
-
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, Subject};
-use crate::store::{EnvironmentRecord, SecretRecord, Selection, Store, TokenRecord, TokenScope};
-use crate::testing::fixtures::{
-    World, at, environment, next_version, project, project_key, secret, token,
-};
+use crate::store::{EnvironmentRecord, Selection, Store, TokenRecord, TokenScope};
+use crate::testing::fixtures::{World, at, environment, project, project_key, token};
 
 /// All fields of an environment are stored: with optional fields present or absent, and with the
 /// largest possible numbers.
@@ -154,87 +150,6 @@ pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
     assert_eq!(seen.child_environments(grandchild.id).await.unwrap(), []);
 }
 
-/// Deleting an environment deletes its secrets and their versions, and no secrets of other
-/// environments.
-pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
-    let world = World::build(store).await;
-    let (gone, kept) = (secret(&world.staging, "KEY"), secret(&world.production, "KEY"));
-    let mut tx = begin(store).await;
-    tx.insert_secrets(&[gone.clone(), kept.clone()]).await.unwrap();
-    for secret in [&gone, &kept] {
-        tx.replace_secrets(from_ref(&next_version(secret))).await.unwrap();
-    }
-
-    tx.delete_environment(world.staging.id).await.unwrap();
-
-    let mut seen = committed(store, tx).await;
-    assert_eq!(seen.count_secrets(world.staging.id).await.unwrap(), 0);
-    assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
-    assert_eq!(seen.secret_range().await.unwrap(), Some((kept.id, kept.id)));
-    assert_eq!(seen.secret_versions(kept.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
-    let member = Principal::User(world.member.id);
-    let left = seen.environments(world.project.id, member).await.unwrap();
-    assert_eq!(left, [world.development, world.production]);
-}
-
-/// Deleting an environment fails while other environments inherit from it, because they would lose
-/// secrets.
-pub async fn an_environment_with_children_is_not_deleted(store: &dyn Store) {
-    let world = World::build(store).await;
-    let child = EnvironmentRecord {
-        inherits_from: Some(world.production.id),
-        ..environment(&world.project, "child")
-    };
-    let mut tx = begin(store).await;
-    tx.insert_environment(&child).await.unwrap();
-    tx.commit().await.unwrap();
-    let mut tx = begin(store).await;
-
-    tx.delete_environment(world.production.id).await.unwrap_err();
-
-    drop(tx);
-    assert_eq!(
-        read(store).await.child_environments(world.production.id).await.unwrap(),
-        [child.name]
-    );
-}
-
-/// The name of a deleted environment can be used again; the new environment is empty.
-pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
-    let world = World::build(store).await;
-    let second = environment(&world.project, "Staging");
-    let mut tx = begin(store).await;
-    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
-    tx.delete_environment(world.staging.id).await.unwrap();
-
-    tx.insert_environment(&second).await.unwrap();
-
-    let path = EnvironmentPath::new(world.project.id, "Staging");
-    let member = Principal::User(world.member.id);
-    let resolved = committed(store, tx)
-        .await
-        .resolve_environment(&path, member, Selection::All)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(resolved.chain[0].environment, second);
-    assert_eq!(resolved.chain[0].secrets, []);
-}
-
-/// Deleting or locking a deleted or unknown environment, or increasing its revision with
-/// `touch_environment`, fails with `Stale`.
-pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
-    let world = World::build(store).await;
-    let mut tx = begin(store).await;
-    tx.delete_environment(world.staging.id).await.unwrap();
-
-    for gone in [&world.staging, &environment(&world.project, "unknown")] {
-        assert_stale(tx.delete_environment(gone.id).await, Subject::Environment);
-        assert_stale(tx.touch_environment(gone.id, 1).await, Subject::Environment);
-        assert_stale(tx.lock_environment(gone.id).await, Subject::Environment);
-    }
-}
-
 /// Locking an environment of a deleted project, or increasing its revision with
 /// `touch_environment`, fails with `Stale`.
 pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
@@ -298,24 +213,4 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
             seen.resolve_environment(&path, member, Selection::None).await.unwrap().unwrap();
         assert_eq!(resolved.chain[0].environment.name.as_str(), name);
     }
-}
-
-/// Deleting a child environment does not delete the secrets that it inherited from its parent.
-pub async fn deleting_a_child_keeps_the_inherited_secrets(store: &dyn Store) {
-    let world = World::build(store).await;
-    let child = EnvironmentRecord {
-        inherits_from: Some(world.production.id),
-        ..environment(&world.project, "child")
-    };
-    let inherited = SecretRecord { version: 7, ..secret(&world.production, "KEY") };
-    let mut tx = begin(store).await;
-    tx.insert_environment(&child).await.unwrap();
-    tx.insert_secrets(from_ref(&inherited)).await.unwrap();
-
-    tx.delete_environment(child.id).await.unwrap();
-
-    let mut seen = committed(store, tx).await;
-    let keys = [inherited.key.clone()];
-    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [inherited]);
-    assert_eq!(seen.child_environments(world.production.id).await.unwrap(), []);
 }

@@ -1,11 +1,22 @@
-//! List of the conformance rules for the instance and for the manifests of environments.
+//! List of the conformance rules for the instance, the manifests of environments, and deleted
+//! environments.
 
-/// Appends the rules for the instance and for manifests to the list of conformance rules.
+/// Appends the rules for the instance, manifests and deleted environments to the list of conformance
+/// rules.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! instance_conformance {
     ($then:ident $with:ident $($listed:tt)*) => { $crate::rotation_conformance! { $then $with
         $($listed)*
+        deleted_environments() {
+            deleting_an_environment_deletes_its_secrets
+            an_environment_with_children_is_not_deleted
+            the_name_of_a_deleted_environment_is_free
+            an_environment_that_is_gone_is_stale
+            deleting_a_child_keeps_the_inherited_secrets
+            a_deleted_environment_can_be_purged_and_not_restored
+            a_deleted_environment_of_a_deleted_team_is_purged
+        }
         manifests() {
             an_environment_has_the_last_manifest
             entries_of_a_manifest_are_the_current_secrets

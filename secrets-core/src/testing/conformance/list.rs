@@ -47,6 +47,7 @@ macro_rules! store_conformance {
             a_locked_team_size_is_read_exactly
             a_locked_project_is_counted_exactly
             a_touched_environment_is_counted_exactly
+            an_environment_is_deleted_once
             a_concurrently_deleted_environment_keeps_no_records
             another_transaction_sees_nothing_uncommitted
         }
@@ -128,15 +129,10 @@ macro_rules! store_conformance {
             a_token_lists_the_environments_of_its_scope
             a_token_lists_no_environments_of_a_project_beyond_its_scope
             children_are_direct_and_ordered_by_name
-            deleting_an_environment_deletes_its_secrets
-            an_environment_with_children_is_not_deleted
-            the_name_of_a_deleted_environment_is_free
-            an_environment_that_is_gone_is_stale
             an_environment_of_a_deleted_project_is_stale
             touching_counts_from_the_stored_revision
             touching_changes_nothing_but_the_revision
             environment_names_are_no_patterns
-            deleting_a_child_keeps_the_inherited_secrets
         }
         changes() {
             an_update_replaces_all_fields_of_an_environment

@@ -15,8 +15,9 @@ use std::task::Poll;
 
 use futures_util::future::join_all;
 
-use crate::model::Subject;
-use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
+use crate::model::{ProjectId, Subject};
+use crate::store::{PurgeProgress, Reads, Store, StoreError, StoreResult, Tx};
+use crate::testing::fixtures::at;
 
 pub mod attempts;
 pub mod audit;
@@ -25,6 +26,7 @@ pub mod audit_chain;
 pub mod changes;
 pub mod claims;
 pub mod committed_changes;
+pub mod deleted_environments;
 pub mod deleted_teams;
 pub mod device_logins;
 pub mod environments;
@@ -79,6 +81,18 @@ async fn read(store: &dyn Store) -> Box<dyn Reads> {
 async fn committed(store: &dyn Store, tx: Box<dyn Tx>) -> Box<dyn Reads> {
     tx.commit().await.unwrap();
     read(store).await
+}
+
+/// Purges a deleted project that can be purged at once, because its team was deleted or it received
+/// a deleted environment. Each transaction deletes two rows.
+async fn purge(store: &dyn Store, project: ProjectId) {
+    let mut progress = PurgeProgress::Partial;
+    while progress == PurgeProgress::Partial {
+        let mut tx = begin(store).await;
+        progress = tx.purge_project(project, at(0), 2).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    assert_eq!(progress, PurgeProgress::Complete);
 }
 
 #[track_caller]

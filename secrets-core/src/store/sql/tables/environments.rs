@@ -11,17 +11,23 @@ use crate::store::{
     ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
-/// SQL statements that delete the secrets of environment $1 and their previous versions, in this
-/// order. Each statement deletes at most $2 rows, because an environment can have very many.
-const DELETE_IN_BATCHES: [&str; 2] = [
-    "DELETE FROM secret_versions WHERE (secret_id, version) IN
-         (SELECT secret_id, version FROM secret_versions WHERE environment_id = $1 LIMIT $2)",
-    "DELETE FROM secrets WHERE id IN
-         (SELECT id FROM secrets WHERE environment_id = $1 LIMIT $2)",
+/// SQL statement that deletes at most $2 rotations of environment $1. The foreign keys also delete
+/// the many rows that refer to them.
+const DELETE_ROTATIONS: &str = "DELETE FROM rotations WHERE id IN
+     (SELECT id FROM rotations WHERE environment_id = $1 LIMIT $2)";
+
+/// Maximum number of rotations that one statement deletes.
+const MAX_ROTATIONS: u32 = 50;
+
+/// SQL statements that delete all references to environment $1 except its secrets and rotations.
+const DELETE_REFERENCES: [&str; 3] = [
+    "DELETE FROM permissions WHERE environment_id = $1",
+    "DELETE FROM environment_defaults WHERE environment_id = $1",
+    "DELETE FROM token_environments WHERE environment_id = $1",
 ];
 
-/// Maximum number of rows that a statement of [`DELETE_IN_BATCHES`] deletes.
-const MAX_DELETED: u32 = 500;
+/// SQL statement that moves environment $1 to the project with the same ID.
+const MOVE: &str = "UPDATE environments SET project_id = id, inherits_from = NULL WHERE id = $1";
 
 #[async_trait]
 impl<C: Connected> EnvironmentReads for Session<C> {
@@ -193,13 +199,14 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
-        for text in DELETE_IN_BATCHES {
-            self.write_in_batches(text, environment.uuid(), MAX_DELETED).await?;
+        self.lock_environment(environment).await?;
+        self.insert_deleted_project(environment).await?;
+        self.write(sqlx::query(MOVE).bind(environment.uuid())).await?;
+        self.write_in_batches(DELETE_ROTATIONS, environment.uuid(), MAX_ROTATIONS).await?;
+        for text in DELETE_REFERENCES {
+            self.write(sqlx::query(text).bind(environment.uuid())).await?;
         }
-        // The foreign keys cascade to rotations and scopes.
-        let statement =
-            sqlx::query("DELETE FROM environments WHERE id = $1").bind(environment.uuid());
-        self.change(Subject::Environment, statement).await
+        Ok(())
     }
 
     async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {

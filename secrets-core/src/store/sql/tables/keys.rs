@@ -206,7 +206,7 @@ impl KeyWrites for Session<Transaction> {
 }
 
 /// Value that replaces the wrapped key of a destroyed project key.
-const DESTROYED: &[u8] = &[];
+pub(super) const DESTROYED: &[u8] = &[];
 
 /// First part of a query for encrypted records by the version of their key. The version is in bytes
 /// 4 to 7 (counted from 1) of a record.

@@ -1,11 +1,14 @@
 use async_trait::async_trait;
 
 use super::super::super::findable;
+use super::keys::DESTROYED;
 use super::{Connected, Row, Session, Transaction, user_or_token};
 use crate::crypto::ProjectKeyRecord;
-use crate::model::{PlanName, Principal, ProjectId, ProjectRef, Role, Subject, TeamId, Time};
+use crate::model::{
+    EnvironmentId, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, Subject, TeamId, Time,
+};
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
+    DELETED, ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
     StoreResult,
 };
 
@@ -205,6 +208,9 @@ impl ProjectWrites for Session<Transaction> {
             }
         }
         let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
+        let environment = sqlx::query("DELETE FROM projects WHERE id = $1 AND slug = $2");
+        let slug = Slug::of_deleted(project.uuid());
+        self.write(environment.bind(project.uuid()).bind(slug.as_str())).await?;
         Ok(if keys > 0 { PurgeProgress::Complete } else { PurgeProgress::Nothing })
     }
 
@@ -213,6 +219,33 @@ impl ProjectWrites for Session<Transaction> {
             "UPDATE projects SET updated_at = updated_at WHERE id = $1 AND deleted_at IS NULL",
         );
         self.change(Subject::Project, statement.bind(project.uuid())).await
+    }
+}
+
+impl Session<Transaction> {
+    /// Inserts the deleted project that receives a deleted environment. It has the ID of the
+    /// environment and a destroyed key, and was deleted so long ago that it can be purged.
+    pub(super) async fn insert_deleted_project(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<()> {
+        let slug = Slug::of_deleted(environment.uuid());
+        let project = sqlx::query(
+            "INSERT INTO projects (id, team_id, name, slug, created_at, updated_at, deleted_at)
+             SELECT e.id, p.team_id, $2, $3, e.created_at, e.updated_at, $4
+             FROM environments e JOIN projects p ON p.id = e.project_id
+             WHERE e.id = $1",
+        )
+        .bind(environment.uuid())
+        .bind(DELETED)
+        .bind(slug.as_str())
+        .bind(Time::UNIX_EPOCH);
+        self.write(project).await?;
+        let key = sqlx::query(
+            "INSERT INTO project_keys (project_id, version, kek_id, wrapped, created_at)
+             SELECT id, 1, 1, $2, updated_at FROM projects WHERE id = $1",
+        );
+        self.write(key.bind(environment.uuid()).bind(DESTROYED)).await.map(drop)
     }
 }
 

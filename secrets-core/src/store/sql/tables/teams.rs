@@ -3,7 +3,7 @@ use sqlx::QueryBuilder;
 
 use super::super::super::error::broken;
 use super::{Connected, Db, Row, Session, Transaction, environments, push_ids};
-use crate::model::{PlanName, Role, Subject, TeamId, Time, UserId};
+use crate::model::{PlanName, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
@@ -211,11 +211,12 @@ impl TeamWrites for Session<Transaction> {
         for text in DELETE_CONTENTS {
             self.write(sqlx::query(text).bind(team.uuid())).await?;
         }
+        let slug = Slug::of_deleted(team.uuid());
         let statement =
             sqlx::query("UPDATE teams SET name = $2, slug = $3, updated_at = $4 WHERE id = $1")
                 .bind(team.uuid())
                 .bind(DELETED)
-                .bind(TeamRecord::deleted_slug(team))
+                .bind(slug.as_str())
                 .bind(now);
         self.write(statement).await.map(drop)
     }
