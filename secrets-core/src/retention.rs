@@ -51,7 +51,6 @@ enum RecordKind {
     Attempts,
     MailCounts,
     DeviceLogins,
-    Sessions,
 }
 
 /// Deletes all records that are older than their retention period, in short transactions. If
@@ -65,7 +64,26 @@ pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
 /// Deletes device logins and sessions that ended more than an hour ago, in short transactions. If
 /// deleting one of the two kinds fails, still deletes the other, and returns the error at the end.
 pub async fn delete_ended_logins(engine: &Engine) -> StoreResult<()> {
-    delete_kinds(engine, &[RecordKind::DeviceLogins, RecordKind::Sessions]).await
+    let logins = RecordKind::DeviceLogins.delete_all(engine).await;
+    logins.and(delete_ended_sessions(engine).await)
+}
+
+/// Deletes sessions that ended more than an hour ago, in short transactions. Searches for the
+/// sessions before a transaction begins, because the search reads the whole table.
+async fn delete_ended_sessions(engine: &Engine) -> StoreResult<()> {
+    let ended = engine.now() - ENDED_LOGINS_KEPT;
+    let idle = ended - engine.options().sessions.idle;
+    loop {
+        let sessions = engine.store().read().await?.ended_sessions(ended, idle, BATCH).await?;
+        if !sessions.is_empty() {
+            let mut tx = engine.store().begin().await?;
+            tx.delete_ended_sessions(&sessions, ended, idle).await?;
+            tx.commit().await?;
+        }
+        if sessions.len() < BATCH as usize {
+            return Ok(());
+        }
+    }
 }
 
 async fn delete_kinds(engine: &Engine, kinds: &[RecordKind]) -> StoreResult<()> {
@@ -92,7 +110,6 @@ impl RecordKind {
     /// the maximum number in a batch.
     async fn delete(self, tx: &mut dyn Tx, engine: &Engine) -> StoreResult<(u64, u32)> {
         let now = engine.now();
-        let ended = now - ENDED_LOGINS_KEPT;
         Ok(match self {
             Self::Deliveries => {
                 (tx.prune_webhook_deliveries(now - DELIVERIES, BATCH).await?, BATCH)
@@ -100,10 +117,8 @@ impl RecordKind {
             Self::Scans => (tx.prune_scans(now - HISTORY, SCAN_BATCH).await?, SCAN_BATCH),
             Self::Attempts => (tx.prune_attempts(now - HISTORY, BATCH).await?, BATCH),
             Self::MailCounts => (tx.prune_mail_counts(now, BATCH).await?, BATCH),
-            Self::DeviceLogins => (tx.delete_ended_logins(ended, BATCH).await?, BATCH),
-            Self::Sessions => {
-                let idle = ended - engine.options().sessions.idle;
-                (tx.delete_ended_sessions(ended, idle, BATCH).await?, BATCH)
+            Self::DeviceLogins => {
+                (tx.delete_ended_logins(now - ENDED_LOGINS_KEPT, BATCH).await?, BATCH)
             }
         })
     }

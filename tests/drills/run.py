@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import audit
 import coherence
+import deletion
 import failing
 import fairness
 import kill
@@ -28,7 +29,7 @@ from world import Postgres, Sqlite, program
 
 # Drills that mostly wait: for a worker that begins a minute after the start, or for the timeouts of
 # deliveries. In the short form, they run concurrently with the other drills.
-WAITING = {"retention", "poisoned", "receiver"}
+WAITING = {"deletion", "retention", "poisoned", "receiver"}
 
 # Maximum number of drills of `WAITING` that run at the same time. The starts of more would overload two cores.
 MAX_WAITING = 4
@@ -39,6 +40,7 @@ DRILLS = {
     "retention": (audit.retention, [Sqlite, Postgres]),
     "lists": (audit.lists, [Sqlite, Postgres]),
     "refused": (audit.refused, [Sqlite, Postgres]),
+    "deletion": (deletion.deletion, [Sqlite, Postgres]),
     "poisoned": (failing.poisoned, [Sqlite, Postgres]),
     "receiver": (failing.receiver, [Sqlite, Postgres]),
     "flood": (network.flood, [Sqlite]),

@@ -49,6 +49,9 @@ pub enum WorkItem {
     /// Deletion of the old entries of a team's audit chain; `None` for the chain of the entries
     /// that belong to no team.
     AuditPrune(Option<TeamId>),
+    /// Increase of the epoch of the instance. It fails if the database was replaced by an earlier
+    /// state of it while the service was running, or if the copy of the epoch cannot be written.
+    Epoch,
     /// Re-encryption of a project's records with the project's newest key.
     ProjectKey(ProjectId),
     /// Permanent deletion of a deleted project.
@@ -95,6 +98,7 @@ impl WorkItem {
             Self::AuditBatch(_) => "audit batches",
             Self::AuditSeal(_) => "audit seal",
             Self::AuditPrune(_) => "audit prune",
+            Self::Epoch => "epoch",
             Self::ProjectKey(_) => "project keys",
             Self::ProjectPurge(_) => "project purge",
             Self::Rotation(_) => "rotation",
@@ -104,13 +108,14 @@ impl WorkItem {
         }
     }
 
-    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the audit
-    /// entries that belong to no team.
+    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the epoch, and for
+    /// the audit entries that belong to no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
             Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
+            Self::Epoch => None,
             Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) | Self::RotationRecord(rotation) => Some(rotation.uuid()),
             Self::Webhook(webhook) | Self::WebhookReceiver(webhook) => Some(webhook.uuid()),

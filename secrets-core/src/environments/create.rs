@@ -6,8 +6,8 @@ use super::Environment;
 use crate::access::{CHAIN_TOO_LONG, MAX_CHAIN_LENGTH, ProjectScope};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission, ProjectRef,
-    Quota, Result, Subject, Summary,
+    Code, EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission,
+    ProjectRef, Quota, Result, Subject, Summary,
 };
 use crate::store::EnvironmentRecord;
 
@@ -33,6 +33,10 @@ pub struct CreateEnvironment {
     pub environment: NewEnvironment,
 }
 
+/// Maximum number of environments of a project, whatever the plan. Every change of the tree of
+/// environments, and every watch of the project, loads all of them.
+const MAX_ENVIRONMENTS: usize = 500;
+
 impl Operation for CreateEnvironment {
     const NAME: &'static str = "environment.create";
     const CALLERS: Callers = Callers::People;
@@ -51,6 +55,10 @@ impl Operation for CreateEnvironment {
         };
         let principal = cx.caller.principal()?;
         let siblings = cx.reads().environments(project.id, principal).await?;
+        if siblings.len() >= MAX_ENVIRONMENTS {
+            let reason = "a project can have at most 500 environments".into();
+            return Err(Error::Refused { code: Code::InvalidRequest, reason });
+        }
         let environment = EnvironmentRecord {
             id: EnvironmentId::draw(cx.now()),
             project: project.id,

@@ -2,12 +2,17 @@
 
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
+use crate::model::{
+    Code, EnvironmentName, EnvironmentPath, Error, Permission, ProjectId, Result, Subject,
+};
 
-/// Permanently deletes an environment and all its secrets. The encrypted records of the secrets are
-/// deleted in the background within minutes, so that other writers do not wait. Default environments and environments
-/// that others inherit from cannot be deleted, so that no environment silently loses inherited
-/// secrets.
+/// Error code and message of the rotations of a deleted environment, until they are deleted.
+const DELETED: (&str, &str) = ("deleted", "the environment was deleted");
+
+/// Permanently deletes an environment with all its secrets and rotations. Their encrypted records
+/// are deleted in the background within minutes, so that other writers do not wait. Default
+/// environments and environments that others inherit from cannot be deleted, so that no environment
+/// silently loses inherited secrets.
 #[derive(Debug)]
 pub struct DeleteEnvironment {
     /// Environment to delete.
@@ -18,7 +23,6 @@ impl Operation for DeleteEnvironment {
     const NAME: &'static str = "environment.delete";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("environment.deleted");
-    const IS_LONG: bool = true;
     type Access = Write;
     type Output = ();
 
@@ -48,6 +52,10 @@ impl Operation for DeleteEnvironment {
             .delete_environment(environment.id)
             .await
             .map_err(|error| error.or_not_found(Subject::Environment))?;
+        // The purge deletes the rotations; until then, no work begins on them.
+        let ((code, message), now) = (DELETED, cx.now());
+        let purged = ProjectId::from(environment.id.uuid());
+        cx.tx().disable_rotations(purged, code, message, now).await?;
         cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());
         Ok(())
     }

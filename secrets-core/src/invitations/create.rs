@@ -8,7 +8,7 @@ use crate::access::{NOT_A_MEMBER, TeamScope};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    BaseUrl, EmailAddress, Error, InvitationId, Permission, Quota, Result, Role, TeamId,
+    BaseUrl, Code, EmailAddress, Error, InvitationId, Permission, Quota, Result, Role, TeamId,
     ValidationRule, Violation,
 };
 use crate::store::InvitationRecord;
@@ -83,6 +83,10 @@ impl Operation for InviteMember {
     }
 }
 
+/// Maximum number of pending invitations of a team, whatever the plan. All invitations of a member
+/// who loses rights are revoked in one transaction.
+const MAX_PENDING: usize = 250;
+
 /// Creates the error for an e-mail address that already has a pending invitation.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
@@ -100,6 +104,10 @@ async fn check_new(cx: &mut Context<'_, Write>, team: TeamId, email: &EmailAddre
     let invitations = cx.reads().invitations(team).await?;
     if invitations.iter().any(|invitation| invitation.email == *email) {
         return Err(invited());
+    }
+    if invitations.len() >= MAX_PENDING {
+        let reason = "a team can have at most 250 pending invitations".into();
+        return Err(Error::Refused { code: Code::InvalidRequest, reason });
     }
     Ok(())
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::crypto::{InstanceKeyPurpose, InstanceRecord};
-use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule, StartError, epoch};
+use crate::engine::{
+    AuditContext, Caller, Engine, Failures, Periodic, Schedule, StartError, WorkItem, epoch,
+};
 use crate::ports::epochs::{Epoch, EpochStore};
 use crate::rotations::stop_restored;
 use crate::store::{Store, Tx};
@@ -23,23 +25,21 @@ const SKIPPED_EPOCHS: u64 = 1 << 32;
 const MAX_EPOCH: u64 = i64::MAX.unsigned_abs();
 
 /// Worker that increases the epoch in the database and its copy
-/// ([`Ports::epochs`](crate::Ports::epochs)). Logs an error if the database was replaced by an
-/// earlier state of it while the service was running.
+/// ([`Ports::epochs`](crate::Ports::epochs)). Reports [`WorkItem::Epoch`] as failing if the database
+/// was replaced by an earlier state of it while the service was running.
 pub const EPOCH: Periodic = Periodic {
     name: "epoch",
     schedule: Schedule { first: INTERVAL, ..Schedule::every(INTERVAL) },
     job: |engine| {
         Box::pin(async move {
+            let failures = engine.shared::<Failures>();
             match epoch::advance(engine.ports(), engine.keyring()).await {
-                Ok(()) => Ok(()),
-                Err(StartError::Store(error)) => Err(error.into()),
+                Ok(()) => failures.clear(WorkItem::Epoch),
+                Err(StartError::Store(error)) => return Err(error.into()),
                 // Not returned, because a worker that fails is tried again after seconds.
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, "the epoch cannot be increased");
-                    Ok(())
-                }
+                Err(error) => _ = failures.report(WorkItem::Epoch, &error, engine.now()),
             }
+            Ok(())
         })
     },
 };

@@ -185,6 +185,12 @@ impl Keys {
         after: (Uuid, u64),
         seen: &mut Seen,
     ) -> Result<Option<(Uuid, u64)>> {
+        let place = (self.project, self.old.version());
+        // On a reader, because no index finds the records: on SQLite, other writers do not wait.
+        let mut reads = engine.store().read().await?;
+        let rows = reads.sealed_rows(column, place, after, MAX_ROWS).await?;
+        drop(reads);
+        let Some(last) = rows.last().map(|row| (row.object, row.version)) else { return Ok(None) };
         let mut tx = engine.store().begin().await?;
         match tx.lock_project_key(self.project, self.old.version()).await {
             Ok(()) => {}
@@ -192,9 +198,6 @@ impl Keys {
             Err(StoreError::Stale(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        let place = (self.project, self.old.version());
-        let rows = tx.sealed_rows(column, place, after, MAX_ROWS).await?;
-        let Some(last) = rows.last().map(|row| (row.object, row.version)) else { return Ok(None) };
         let mut manifests = self.lock_environments(engine, tx.as_mut(), column, &rows).await?;
         for row in &rows {
             seen.rows += 1;
@@ -235,13 +238,19 @@ impl Keys {
         let environments: BTreeSet<_> = rows.iter().map(|row| row.environment).collect();
         for environment in environments {
             match tx.lock_environment(environment).await {
-                // Nothing else changes the secrets of a deleted project.
+                // Only its purge changes the secrets of a deleted project or environment.
                 Ok(()) | Err(StoreError::Stale(_)) => {}
                 Err(error) => return Err(error.into()),
             }
             if column == SealedColumn::Value {
-                let counters = tx.environment_counters(environment).await?;
-                manifests.open(engine.keyring(), environment, &counters, counters.revision);
+                match tx.environment_counters(environment).await {
+                    Ok(counters) => {
+                        manifests.open(engine.keyring(), environment, &counters, counters.revision);
+                    }
+                    // It was deleted and purged after its records were read.
+                    Err(StoreError::Stale(_)) => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
         Ok(manifests)

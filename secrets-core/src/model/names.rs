@@ -112,8 +112,9 @@ const ENVIRONMENT_NAME: ValidationRule = ValidationRule::of(
 const ROTATION_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 63 letters, digits, underscores and hyphens, begin with a letter or digit, and not be `test`",
 );
-/// Beginning of the slugs of deleted teams and environments.
-const DELETED: &str = "deleted";
+/// Name that replaces the name of a deleted team, and of a project when its team or environment is
+/// deleted. Their slugs begin with it.
+pub(crate) const DELETED: &str = "deleted";
 
 const SLUG: ValidationRule = ValidationRule::of(
     "must be 1 to 64 lower-case letters, digits and hyphens, begin and end with a letter or digit, and not be a UUID",
@@ -273,21 +274,14 @@ impl Slug {
         Self(if slug.is_empty() { otherwise.into() } else { slug.into() })
     }
 
-    /// True if the slug is also a valid UUID. Such a slug could not be used to find the project,
-    /// because it would be treated as an ID.
-    #[must_use]
-    pub fn is_uuid(&self) -> bool {
-        ids::parse(&self.0).is_some()
-    }
-
     /// Returns the slug of the row that is kept for a deleted team or environment with this ID. No
     /// other row has this slug, because it is [reserved](Self::is_reserved).
     pub(crate) fn of_deleted(id: Uuid) -> Self {
         Self(format!("{DELETED}-{}", id.simple()).into())
     }
 
-    /// True if no caller can have this slug: it is a UUID, or may be that of a deleted team or
-    /// environment.
+    /// True if no project or team can be created with this slug: it is a UUID, which would be treated
+    /// as an ID in a path, or may be the slug of a deleted team or environment.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         let id = self.0.strip_prefix(DELETED).and_then(|rest| rest.strip_prefix('-'));
@@ -387,6 +381,23 @@ mod tests {
             [("Web API", "web-api"), ("  --Ünï Ten! ", "n-ten"), ("日本", "project")]
         {
             assert_eq!(Slug::suggested(&name.parse().unwrap(), "project").as_str(), slug);
+        }
+    }
+
+    #[test]
+    fn uuids_and_slugs_of_deleted_rows_are_reserved() {
+        let slug = |name: &str| Slug::suggested(&name.parse().unwrap(), "project");
+        let id = Uuid::from_u128(7);
+        let deleted = Slug::of_deleted(id);
+
+        for reserved in [id.to_string(), format!("Deleted {id}"), id.simple().to_string()] {
+            assert!(slug(&reserved).is_reserved(), "{reserved}");
+            assert!(!slug(&reserved).with_suffix([0; 4]).is_reserved(), "{reserved}");
+        }
+        assert!(deleted.is_reserved());
+        assert_eq!(slug(&format!("deleted_{}", id.simple())), deleted);
+        for free in ["deleted", "deleted-things", "web"] {
+            assert!(!slug(free).is_reserved(), "{free}");
         }
     }
 

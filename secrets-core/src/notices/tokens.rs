@@ -1,17 +1,21 @@
 //! Worker that enqueues a notice for each service token that expires within a week.
 
-use chrono::TimeDelta;
+use chrono::{Days, NaiveTime, TimeDelta};
 
 use super::{Notice, Topic, enqueue};
 use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::Time;
-use crate::store::{StoreError, StoreResult};
+use crate::store::{StoreError, StoreResult, TokenRecord, Tx};
 
 /// Time before the expiry of a token at which the notice about it is sent.
 const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
 /// Maximum number of service tokens handled in one transaction, to keep the transaction short.
 const BATCH: u32 = 200;
+
+/// Maximum number of notices about expiring service tokens of one team in a day (UTC). Each notice
+/// is sent to up to 20 people, and delays the mail of other teams.
+const DAILY_OF_TEAM: u64 = 100;
 
 /// Worker that enqueues a notice for each service token that expires within a week.
 pub const EXPIRING_TOKENS: Periodic = Periodic {
@@ -21,8 +25,8 @@ pub const EXPIRING_TOKENS: Periodic = Periodic {
 };
 
 /// Enqueues a notice for each service token that expires within a week; each token gets only one
-/// notice. Does nothing if e-mail is not configured. Several nodes may call this function
-/// concurrently.
+/// notice. A team gets at most 100 notices a day; further tokens get no notice, also not later.
+/// Does nothing if e-mail is not configured. Several nodes may call this function concurrently.
 pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     if engine.ports().mail.is_none() {
         return Ok(());
@@ -30,25 +34,51 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     loop {
         let now = engine.now();
         let mut tx = engine.store().begin().await?;
-        let mut tokens = tx.expiring_tokens(now, now + NOTICE_PERIOD, BATCH).await?;
-        // Sorted by ID, as when the last uses of tokens are written, so that two transactions do
-        // not deadlock.
-        tokens.sort_unstable_by_key(|token| token.id);
-        for token in &tokens {
-            match tx.mark_expiry_announced(token.id).await {
-                Ok(()) => {}
-                // Another node announced the token, or it was deleted.
-                Err(StoreError::Stale(_)) => continue,
-                Err(error) => return Err(error),
+        let tokens = tx.expiring_tokens(now, now + NOTICE_PERIOD, BATCH).await?;
+        let count = tokens.len();
+        let marked = mark_announced(tx.as_mut(), tokens).await?;
+        for token in marked {
+            if is_admitted(tx.as_mut(), &token, now).await? {
+                let notice = Notice { topic: Topic::ExpiringToken(token.id), to: None };
+                enqueue(tx.as_mut(), &notice, now, now).await?;
             }
-            let notice = Notice { topic: Topic::ExpiringToken(token.id), to: None };
-            enqueue(tx.as_mut(), &notice, now, now).await?;
         }
         tx.commit().await?;
-        if tokens.len() < BATCH as usize {
+        if count < BATCH as usize {
             return Ok(());
         }
     }
+}
+
+/// Marks service tokens as announced. Returns the tokens that were not marked before, ordered by
+/// team and expiry time.
+async fn mark_announced(
+    tx: &mut dyn Tx,
+    mut tokens: Vec<TokenRecord>,
+) -> StoreResult<Vec<TokenRecord>> {
+    // Sorted by ID, as when the last uses of tokens are written, so that two transactions do not
+    // deadlock.
+    tokens.sort_unstable_by_key(|token| token.id);
+    let mut marked = Vec::new();
+    for token in tokens {
+        match tx.mark_expiry_announced(token.id).await {
+            Ok(()) => marked.push(token),
+            // Another node announced the token, or it was deleted.
+            Err(StoreError::Stale(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // Sorted by team for the same reason: the counters of the teams are written in this order.
+    marked.sort_by_key(|token| (token.team, token.expires_at));
+    Ok(marked)
+}
+
+/// Counts a notice about a service token against the daily limit of its team. Returns true if the
+/// limit is not exceeded.
+async fn is_admitted(tx: &mut dyn Tx, token: &TokenRecord, now: Time) -> StoreResult<bool> {
+    let tomorrow = (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
+    let counter = format!("expiring-tokens/{}", token.team);
+    Ok(tx.count_mail(&counter, tomorrow).await? <= DAILY_OF_TEAM)
 }
 
 /// True if a new token lives for at most a week. A notice is then unnecessary, because the token's

@@ -81,7 +81,10 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
 
 /// Purges a project. If the process stops at any point, the next purge continues.
 async fn purge_project(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
-    destroy_keys(engine, project, before).await?;
+    // The key of a deleted environment's project is destroyed from the beginning.
+    if !project.is_deleted_environment() {
+        destroy_keys(engine, project, before).await?;
+    }
     failpoint::reached("after-purge-keys").await;
     while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
     Ok(())

@@ -6,8 +6,8 @@ use crate::engine::{Access, Audit, Callers, Context, Lock, Operation, Read, Writ
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
-/// Maximum number of history entries in a response.
-const MAX_HISTORY: u32 = 200;
+/// Maximum number of history entries in a response. Older finished attempts are deleted.
+pub(super) const MAX_HISTORY: u32 = 200;
 
 /// Lists an environment's rotations, ordered by name.
 #[derive(Debug)]

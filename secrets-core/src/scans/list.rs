@@ -6,7 +6,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{ProjectRef, Result, TeamId};
 
 /// Maximum number of scans in a list.
-const LIMIT: u32 = 100;
+pub(super) const LIMIT: u32 = 100;
 
 /// Lists the newest 100 scans of a project, of a team, or of all teams of the caller, newest first.
 #[derive(Debug)]

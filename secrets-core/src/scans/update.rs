@@ -4,10 +4,14 @@ use serde::Deserialize;
 
 use super::finding::{Finding, shown};
 use super::scope::locked_scan;
+use crate::crypto::Fingerprint;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::scans::FindingStatus;
-use crate::model::{Error, FindingId, Permission, Result, ScanId, Subject, Summary};
+use crate::model::{Code, Error, FindingId, Permission, Result, ScanId, Subject, Summary, TeamId};
 use crate::store::FindingRecord;
+
+/// Maximum number of findings for which a team can save a status.
+const MAX_MARKS: u64 = 10_000;
 
 /// Change of a finding's status.
 #[derive(Debug, Deserialize)]
@@ -55,9 +59,26 @@ impl Operation for UpdateFinding {
         };
         let updated = cx.tx().update_finding(&changed).await;
         updated.map_err(|error| error.or_not_found(Subject::Finding))?;
-        cx.tx().mark(scan.team, changed.fingerprint, status.lasting()).await?;
+        save_status(cx, scan.team, changed.fingerprint, status.lasting()).await?;
         cx.set_resource("finding", changed.id.uuid(), changed.rule.as_str());
         cx.add_detail("status", status.as_str());
         shown(cx, vec![changed]).await?.pop().ok_or_else(unknown)
     }
+}
+
+/// Saves the status of a finding for later scans of the team; `None` removes the saved status.
+/// Fails if the team has saved the statuses of 10,000 other findings. The caller must have locked
+/// the team.
+async fn save_status(
+    cx: &mut Context<'_, Write>,
+    team: TeamId,
+    fingerprint: Fingerprint,
+    status: Option<FindingStatus>,
+) -> Result<()> {
+    let is_new = status.is_some() && cx.reads().marks(team, &[fingerprint]).await?.is_empty();
+    if is_new && cx.reads().count_marks(team).await? >= MAX_MARKS {
+        let reason = "a team can mark at most 10,000 findings as false positive or ignored".into();
+        return Err(Error::Refused { code: Code::InvalidRequest, reason });
+    }
+    Ok(cx.tx().mark(team, fingerprint, status).await?)
 }

@@ -69,6 +69,11 @@ pub(super) async fn check_team_size(
     scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
+/// Maximum number of calls that delete previous versions after a write. Together they delete 2,000
+/// versions, more than a change set adds, so that a history that is too large shrinks with every
+/// write.
+const MAX_PRUNINGS: usize = 10;
+
 /// Deletes the oldest previous versions of an environment's secrets if all previous versions
 /// together are larger than the plan allows. Then returns the environment's counters, which contain
 /// the size of its secrets in bytes.
@@ -77,10 +82,17 @@ async fn limit_history(
     scope: &EnvironmentScope,
 ) -> Result<EnvironmentCounters> {
     let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
-    let counters = cx.reads().environment_counters(environment).await?;
-    let Some(excess @ 1..) = counters.history_size.checked_sub(max) else { return Ok(counters) };
-    cx.tx().prune_history(environment, excess).await?;
-    Ok(cx.reads().environment_counters(environment).await?)
+    let mut counters = cx.reads().environment_counters(environment).await?;
+    for _ in 0..MAX_PRUNINGS {
+        let Some(excess @ 1..) = counters.history_size.checked_sub(max) else { break };
+        cx.tx().prune_history(environment, excess).await?;
+        let before = counters.history_size;
+        counters = cx.reads().environment_counters(environment).await?;
+        if counters.history_size == before {
+            break;
+        }
+    }
+    Ok(counters)
 }
 
 /// Fails if a rotation manages the secret. The environment must be locked.

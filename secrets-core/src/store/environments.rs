@@ -183,15 +183,16 @@ pub trait EnvironmentWrites: Send {
 
     /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if
     /// another environment of the project has the same name, ignoring case, and with `Stale` if the
-    /// environment does not exist. The caller must have locked the project row, so that no other
+    /// environment does not exist or its project is deleted. The caller must have locked the project row, so that no other
     /// transaction uses the name at the same time.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
-    /// Deletes an environment: deletes its rotations and permissions, removes the environment from
-    /// the scope of every service token, and moves the environment to a new deleted project with the
-    /// ID of the environment and a destroyed key, so that no lookup finds it, nobody can restore it,
-    /// and [`ProjectWrites::purge_project`](super::ProjectWrites::purge_project) deletes its secrets
-    /// in batches. Fails with `Stale` if the environment does not exist.
+    /// Deletes an environment: deletes its permissions, removes the environment from the scope of
+    /// every service token, and moves the environment to a new deleted project with the ID of the
+    /// environment and a destroyed key, so that no lookup finds it, nobody can restore it, and
+    /// [`ProjectWrites::purge_project`](super::ProjectWrites::purge_project) deletes its secrets and
+    /// rotations in batches. Fails with `Stale` if the environment does not exist or its project is
+    /// deleted.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
     /// Locks the row of an environment until the end of the transaction. Fails with `Stale` if the

@@ -103,7 +103,6 @@ pub use secrets::{Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, 
 pub use sessions::{SessionReads, SessionRecord, SessionWrites};
 #[cfg(feature = "sqlite")]
 pub use sql::sqlite::Restore;
-pub(crate) use teams::DELETED;
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamUsage, TeamWrites};
 pub use tokens::{
     NewCredential, PreviousToken, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,

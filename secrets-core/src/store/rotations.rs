@@ -377,6 +377,15 @@ pub trait RotationWrites: Send {
     /// Fails with `Stale` if the attempt does not exist or has ended.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
+    /// Deletes finished attempts of a rotation, except the newest `kept`, at most `limit`. Returns
+    /// the number of deleted attempts. The caller must have locked the rotation.
+    async fn trim_attempts(
+        &mut self,
+        rotation: RotationId,
+        kept: u32,
+        limit: u32,
+    ) -> StoreResult<u64>;
+
     /// Deletes attempts that ended before the time `before`, oldest first, at most `limit`. Keeps
     /// the last attempt of each rotation. Returns the number of deleted attempts.
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;

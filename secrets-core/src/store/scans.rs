@@ -128,6 +128,9 @@ pub trait ScanReads: Send {
         team: TeamId,
         fingerprints: &[Fingerprint],
     ) -> StoreResult<Vec<(Fingerprint, FindingStatus)>>;
+
+    /// Returns the number of fingerprints for which a team has saved a status.
+    async fn count_marks(&mut self, team: TeamId) -> StoreResult<u64>;
 }
 
 /// Write access to scans.
@@ -157,6 +160,17 @@ pub trait ScanWrites: Send {
     /// at most `limit`. Keeps the saved statuses of fingerprints. Returns the number of deleted
     /// scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
+
+    /// Deletes the scans of a team and project (with `None`: the scans of the team that belong to no
+    /// project) with their findings, oldest first, at most `limit`, except the newest `keep`. Keeps
+    /// the saved statuses of fingerprints. Returns the number of deleted scans.
+    async fn prune_excess_scans(
+        &mut self,
+        team: TeamId,
+        project: Option<ProjectId>,
+        keep: u32,
+        limit: u32,
+    ) -> StoreResult<u64>;
 
     /// Deletes a scan with its findings, but keeps the saved statuses of fingerprints. Fails with
     /// `Stale` if the scan does not exist.

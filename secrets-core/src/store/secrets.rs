@@ -167,8 +167,8 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Option<Vec<SecretVersion>>>;
 }
 
-/// Maximum number of previous versions that one call deletes. An import writes at most 100 secrets
-/// and thus creates fewer versions, so that a history that is too large shrinks with every import.
+/// Maximum number of previous versions that one call deletes, except
+/// [`prune_versions`](SecretWrites::prune_versions) for more than 100 secrets.
 pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called
@@ -193,7 +193,9 @@ pub trait SecretWrites: Send {
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
     /// Deletes previous versions of secrets: for each secret, those with a number below its limit.
-    /// Deletes at most 200 versions ([`MAX_PRUNED`]), lowest numbers first.
+    /// Deletes at most 200 versions ([`MAX_PRUNED`]), or two for each secret if that is more, lowest
+    /// numbers first. Writing a new version of each secret adds fewer, so that a history that is too
+    /// long becomes shorter with every write.
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets until at least `excess` bytes are

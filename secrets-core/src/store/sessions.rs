@@ -48,6 +48,16 @@ pub trait SessionReads: Send {
 
     /// Lists the sessions of a user, oldest first, including sessions that have ended.
     async fn sessions(&mut self, user: UserId) -> StoreResult<Vec<SessionRecord>>;
+
+    /// Lists ended sessions, at most `limit`: sessions that expire at or before `by`, and browser
+    /// sessions whose last activity was at or before `idle_since`. Reads the whole table, because no
+    /// index contains the last activity.
+    async fn ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<SessionId>>;
 }
 
 /// Write access to sessions.
@@ -72,13 +82,12 @@ pub trait SessionWrites: Send {
         except: Option<SessionId>,
     ) -> StoreResult<u64>;
 
-    /// Deletes ended sessions, at most `limit`: sessions that expire at or before `by`, and browser
-    /// sessions whose last activity was at or before `idle_since`. Returns the number of deleted
-    /// sessions.
+    /// Deletes those of the given sessions that have ended, with the same times as for
+    /// [`SessionReads::ended_sessions`]. Returns the number of deleted sessions.
     async fn delete_ended_sessions(
         &mut self,
+        sessions: &[SessionId],
         by: Time,
         idle_since: Time,
-        limit: u32,
     ) -> StoreResult<u64>;
 }

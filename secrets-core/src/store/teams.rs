@@ -48,10 +48,6 @@ pub struct MemberRecord {
     pub updated_at: Time,
 }
 
-/// Name that replaces the name of a deleted team, and of a project when its team or environment is
-/// deleted.
-pub(crate) const DELETED: &str = "deleted";
-
 /// A team and a user's membership in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
@@ -119,7 +115,8 @@ pub trait TeamReads: Send {
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
 
     /// Returns the total size in bytes of all secrets of a team and of their previous versions,
-    /// including those of deleted projects that are not purged yet.
+    /// including those of deleted projects that are not purged yet, and without those of deleted
+    /// environments.
     async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// Returns the team with this ID.

@@ -102,6 +102,17 @@ pub trait WebhookWrites: Send {
         delivery: &WebhookDeliveryRecord,
     ) -> StoreResult<()>;
 
+    /// Bounds the number of deliveries of a webhook. Examines only its newest `examined`
+    /// deliveries: sets the status of pending ones to failed, except the newest `kept`, and then
+    /// deletes those that are not pending, except the newest `kept`. Returns the number of
+    /// deliveries whose status was set to failed. The caller must have locked the rotation.
+    async fn trim_webhook_deliveries(
+        &mut self,
+        webhook: WebhookId,
+        kept: u32,
+        examined: u32,
+    ) -> StoreResult<u64>;
+
     /// Deletes webhook deliveries that were created before `before` and are not pending, oldest
     /// first, at most `limit`. Returns the number of deleted deliveries.
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64>;

@@ -57,12 +57,12 @@ struct WorkerResponse {
 /// Item of background work that fails.
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
-    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project keys`, `project purge`,
-    /// `rotation`, `rotation record`, `webhook`, or `webhook receiver` for a receiver that does not
-    /// accept deliveries.
+    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `epoch` if the database was
+    /// replaced by an earlier state of it, `project keys`, `project purge`, `rotation`, `rotation
+    /// record`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
     work: &'static str,
-    /// ID of the batch, team, project, rotation or webhook. Absent for audit entries that belong to
-    /// no team.
+    /// ID of the batch, team, project, rotation or webhook. Absent for the epoch, and for audit
+    /// entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Uuid>,
     /// Time of the first of the current failures in a row.

@@ -3,6 +3,7 @@
 //! changes to an environment, or to all environments of a project that the caller may read, without
 //! secret keys or values.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,22 +143,22 @@ impl Operation {
     /// Creates the events for all differences between an earlier and a later reading of the
     /// revisions.
     fn changes(&self, before: &Revisions, now: &Revisions) -> Vec<Event> {
-        let changed = now.environments.iter().filter_map(|watched| {
-            match before.environment(watched.environment) {
+        let (known, found) = (before.by_id(), now.by_id());
+        let changed =
+            now.environments.iter().filter_map(|watched| match known.get(&watched.environment) {
                 None => Some(self.event(ADDED, watched)),
                 Some(known) if known.revision == watched.revision => None,
                 Some(_) => Some(self.event(UPDATED, watched)),
-            }
-        });
+            });
         let removed = before.environments.iter();
-        let removed = removed.filter(|known| now.environment(known.environment).is_none());
+        let removed = removed.filter(|known| !found.contains_key(&known.environment));
         changed.chain(removed.map(|known| self.event(REMOVED, known))).collect()
     }
 }
 
 impl Revisions {
-    fn environment(&self, id: EnvironmentId) -> Option<&Watched> {
-        self.environments.iter().find(|watched| watched.environment == id)
+    fn by_id(&self) -> HashMap<EnvironmentId, &Watched> {
+        self.environments.iter().map(|watched| (watched.environment, watched)).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tests of creating environments.
 
 use secrets_core::engine::Options;
-use secrets_core::model::{MemberAccess, Role};
+use secrets_core::model::{Clock as _, EnvironmentId, MemberAccess, Role};
+use secrets_core::store::EnvironmentRecord;
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -39,6 +40,30 @@ async fn an_environment_may_inherit_from_another_by_id_or_name(app: App) {
         let read = alice.get(&paths::environment(&web, name)).await.is(200).json();
         assert_eq!(read, environment);
     }
+}
+
+async fn a_project_has_at_most_500_environments(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let template = app.resolve_environment(&web, "staging").await.chain[0].environment.clone();
+    let mut tx = app.store.begin().await.unwrap();
+    for number in 3..499 {
+        let environment = EnvironmentRecord {
+            id: EnvironmentId::draw(app.clock.now()),
+            name: format!("e{number}").parse().unwrap(),
+            is_default: false,
+            position: number,
+            ..template.clone()
+        };
+        tx.insert_environment(&environment).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    alice.environment(&web, "last", None).await;
+    let reply = alice.post(&paths::environments(&web), &json!({ "name": "more" })).await;
+
+    let error = "a project can have at most 500 environments";
+    assert_eq!(reply.is(400).json(), json!({ "error": error, "code": "invalid_request" }));
 }
 
 async fn a_parent_is_an_environment_of_the_same_project(app: App) {
@@ -170,6 +195,7 @@ async fn a_parent_must_be_one_that_the_caller_may_read(kind: Kind) {
 on_every_store![
     a_created_environment_is_answered,
     an_environment_may_inherit_from_another_by_id_or_name,
+    a_project_has_at_most_500_environments,
     a_parent_is_an_environment_of_the_same_project,
     a_parent_that_is_not_text_is_400_and_null_is_none,
     a_name_is_64_letters_digits_underscores_and_hyphens,

@@ -41,6 +41,7 @@ async fn the_secrets_of_a_deleted_environment_are_purged(kind: Kind) {
     alice.delete(&paths::environment(&web, "preview")).await.is(204);
 
     // Everything is still stored, but neither readable nor reported as unreadable.
+    alice.get(&paths::secret(&web, "preview", "K0_0")).await.is(404);
     let mut reads = app.store.read().await.unwrap();
     assert_ne!(reads.secret_range().await.unwrap(), Some((kept, kept)));
     let verified = app.service.verify_records().await.unwrap();

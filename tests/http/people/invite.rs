@@ -34,6 +34,23 @@ async fn an_invited_person_is_pending_and_no_member(app: App) {
     assert_eq!(roles(&alice, &team(&alice)).await, ["alice owner"]);
 }
 
+async fn a_team_has_at_most_250_pending_invitations(app: App) {
+    let alice = app.person("alice").await;
+    for number in 0..249 {
+        invite(&alice, &format!("person{number}")).await;
+    }
+    let last = invite(&alice, "last").await;
+    let more = json!({ "email": "more@example.com" });
+
+    let reply = alice.post(&members(&alice), &more).await;
+
+    let error = "a team can have at most 250 pending invitations";
+    assert_eq!(reply.is(400).json(), json!({ "error": error, "code": "invalid_request" }));
+    let path = format!("{}/{}", invitations(&alice), last["id"].as_str().unwrap());
+    alice.delete(&path).await.is(204);
+    alice.post(&members(&alice), &more).await.is(201);
+}
+
 async fn a_team_lists_its_pending_invitations(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     let first = invite(&alice, "bob").await;
@@ -270,6 +287,7 @@ async fn an_invitation_is_recorded_and_its_token_is_not(app: App) {
 
 on_every_store![
     an_invited_person_is_pending_and_no_member,
+    a_team_has_at_most_250_pending_invitations,
     a_team_lists_its_pending_invitations,
     an_invited_person_finds_the_invitation_without_a_mail,
     members_and_invited_persons_are_not_invited_again,

@@ -294,6 +294,28 @@ async fn at_most_twenty_get_a_notice(kind: Kind) {
     }
 }
 
+async fn a_team_gets_at_most_100_notices_about_tokens_in_a_day(kind: Kind) {
+    let app = server(kind).await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let expiring = |days: u32| json!({ "all_projects": true, "expires_in_days": days });
+    for _ in 0..103 {
+        alice.token(&expiring(8)).await;
+    }
+    alice.token(&expiring(10)).await;
+    bob.token(&expiring(8)).await;
+    app.wait(TimeDelta::days(2));
+
+    let sent = announced(&app).await;
+
+    let to = |address: &str| sent.iter().filter(|message| message.to.as_str() == address).count();
+    assert_eq!((to("alice@example.com"), to("bob@example.com")), (100, 1));
+    app.wait(TimeDelta::hours(1));
+    assert_eq!(announced(&app).await, []);
+    app.wait(TimeDelta::days(1));
+    let next_day = announced(&app).await;
+    assert_eq!(recipients(&next_day), ["alice@example.com"], "no skipped token is announced");
+}
+
 on_every_store![;
     owners_and_admins_get_mail_about_a_rotation_that_fails,
     a_rotation_is_announced_once_a_day,
@@ -309,4 +331,5 @@ on_every_store![;
     a_mail_that_fails_is_sent_later,
     without_a_mail_server_nothing_is_announced_until_there_is_one,
     at_most_twenty_get_a_notice,
+    a_team_gets_at_most_100_notices_about_tokens_in_a_day,
 ];

@@ -3,8 +3,9 @@
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
-use secrets_core::model::{MemberAccess, Role};
+use secrets_core::model::{MemberAccess, Role, ScanId, ids};
 use secrets_core::retention;
+use secrets_core::store::ScanRecord;
 use secrets_tests::{App, Build, Kind, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -148,8 +149,36 @@ async fn scans_are_deleted_after_a_year(app: App) {
     assert_eq!(count().await, 0);
 }
 
+async fn the_newest_100_scans_of_a_project_are_kept(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let of_team = alice.scan_text("nothing").await.id();
+    let newest = alice.post(SCANS, &of_project(&project, "nothing")).await.is(201).id();
+    let mut tx = app.store.begin().await.unwrap();
+    let newest = tx.scan(ids::parse(&newest).unwrap().into()).await.unwrap().unwrap();
+    let mut older = Vec::new();
+    for age in 1..=100 {
+        let created_at = newest.created_at - TimeDelta::seconds(age);
+        older.push(ScanRecord { id: ScanId::draw(created_at), created_at, ..newest.clone() });
+    }
+    for scan in &older {
+        tx.insert_scan(scan, &[]).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let added = alice.post(SCANS, &of_project(&project, "nothing")).await.is(201).id();
+
+    for (scan, status) in [(&older[97], 200), (&older[98], 404), (&older[99], 404)] {
+        alice.get(&format!("{SCANS}/{}", scan.id)).await.is(status);
+    }
+    for scan in [added, newest.id.to_string(), of_team] {
+        alice.get(&format!("{SCANS}/{scan}")).await.is(200);
+    }
+}
+
 on_every_store!(
     scans_are_deleted_after_a_year,
+    the_newest_100_scans_of_a_project_are_kept,
     a_stored_value_is_found_and_named,
     a_stored_value_that_a_rule_knows_is_one_finding,
     an_inherited_value_is_found_where_it_is_stored_and_a_hidden_one_is_not_found,

@@ -1,6 +1,8 @@
 //! Tests of setting the status of findings (triage).
 
-use secrets_core::model::Role;
+use secrets_core::crypto::Fingerprint;
+use secrets_core::model::scans::FindingStatus;
+use secrets_core::model::{Role, ids};
 use secrets_tests::{App, Person, credential, on_every_store};
 use serde_json::{Value, json};
 
@@ -101,6 +103,32 @@ async fn a_status_is_one_of_four(app: App) {
     alice.patch(&path, &json!({})).await.is(400).names("status");
 }
 
+async fn a_team_marks_at_most_10_000_findings(app: App) {
+    let alice = app.person("alice").await;
+    let (marked, _) = found(&alice, &alice.project("main").await).await;
+    let (other, _) = found(&alice, &alice.project("other").await).await;
+    let set =
+        async |path: &str, status: &str| alice.patch(path, &json!({ "status": status })).await;
+    set(&marked, "ignored").await.is(200);
+    let team = ids::parse(&alice.team).unwrap().into();
+    let mut tx = app.store.begin().await.unwrap();
+    for number in 1..10_000_u32 {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        tx.mark(team, Fingerprint(bytes), Some(FindingStatus::Ignored)).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let refused = set(&other, "false_positive").await;
+
+    let limit = "a team can mark at most 10,000 findings as false positive or ignored";
+    refused.is(400).says(limit).code("invalid_request");
+    set(&other, "resolved").await.is(200);
+    set(&marked, "false_positive").await.is(200);
+    set(&marked, "unresolved").await.is(200);
+    set(&other, "ignored").await.is(200);
+}
+
 fn parts(path: &str) -> [&str; 2] {
     let (scan, finding) = path.split_once("/findings/").unwrap();
     [scan, finding]
@@ -113,4 +141,5 @@ on_every_store!(
     the_status_of_another_team_does_not_apply,
     any_member_sets_the_status_of_a_finding,
     a_status_is_one_of_four,
+    a_team_marks_at_most_10_000_findings,
 );

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use secrets_core::Service;
 use secrets_core::crypto::{InstanceRecord, KeyringError};
-use secrets_core::engine::{Options, Ports, StartError};
+use secrets_core::engine::{Options, Ports, StartError, WorkItem};
 use secrets_core::keys::{EPOCH, accept_restore, check_epoch};
 use secrets_core::model::{Cause, InstanceId};
 use secrets_core::ports::epochs::{Epoch, EpochStore};
@@ -117,6 +117,11 @@ async fn nodes_that_start_together_increase_the_epoch_one_after_another(app: App
     open(&app, &copies[0]).await.unwrap();
 }
 
+/// Returns the failing background work of a service, with the number of failures.
+fn failing(service: &Service) -> Vec<(WorkItem, u32)> {
+    service.engine().failing().iter().map(|failing| (failing.item, failing.failures)).collect()
+}
+
 async fn an_earlier_state_does_not_start_and_writes_nothing(app: App) {
     let victim = Victim::of(app).await;
     let copy = Arc::new(Copy::default());
@@ -133,10 +138,15 @@ async fn an_earlier_state_does_not_start_and_writes_nothing(app: App) {
             if (at, was) == (stored, recorded)),
         "{refused}"
     );
-    // A running service changes neither.
+    // A running service changes neither, and reports the failure.
     (EPOCH.job)(Arc::clone(running.engine())).await.unwrap();
     assert_eq!(copy.number(), Some(recorded));
     assert_eq!(instance(victim.app.store.as_ref()).await.epoch, backup.epoch);
+    assert_eq!(failing(&running), [(WorkItem::Epoch, 1)]);
+    // The report ends with the next success.
+    *copy.epoch.lock().unwrap() = Some(Epoch { instance: backup.id, number: stored });
+    (EPOCH.job)(Arc::clone(running.engine())).await.unwrap();
+    assert_eq!(failing(&running), []);
     // A higher number in the row alone does not match the canary.
     let forged = InstanceRecord { epoch: recorded + 1, ..backup };
     roll_back(&victim.app, &forged).await;

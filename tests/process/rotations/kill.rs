@@ -180,9 +180,20 @@ pub(super) async fn killed_while_disabling(mut world: World, rounds: usize) {
             let served = rotated.served(open.owner(rotated)).await.unwrap();
             assert!(target.logs_in(&served.username, &served.password).await);
             assert_eq!(rotated.history(open.owner(rotated)).await.len(), round + 1);
+            // Otherwise the next program would continue the work, and stop before its rotation.
+            until("the end of the work is recorded", async || {
+                retired(open.owner(rotated)).await == round
+            })
+            .await;
         }
         open.program.kill();
     }
+}
+
+/// Returns the number of times that a previous credential was disabled, according to the audit log.
+async fn retired(owner: &Person) -> usize {
+    let log = owner.get("/api/v1/audit?action=rotation.retired").await.is(200).json();
+    log["logs"].as_array().unwrap().len()
 }
 
 /// Checks that a rotation recovers if the server program is killed while it rolls back a failed

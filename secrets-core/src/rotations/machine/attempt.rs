@@ -1,6 +1,7 @@
 //! An attempt to rotate, from its start to its end.
 
 use super::super::keys::InjectedKeys;
+use super::super::list::MAX_HISTORY;
 use super::super::sealing::{RotationContext, SealedField};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::super::{draw_password, slot_user};
@@ -18,6 +19,10 @@ use crate::store::{AttemptRecord, RotationRecord, Tx};
 /// Maximum number of times that an attempt is resumed after its worker crashed. After more crashes,
 /// the attempt itself is probably their cause.
 const MAX_RESUMPTIONS: u32 = 3;
+
+/// Maximum number of old attempts that are deleted when an attempt is created, so that the
+/// transaction is short.
+const MAX_TRIMMED: u32 = 200;
 
 /// A rotation attempt in progress, with the target database and the new login.
 pub(super) struct Attempt<'w, 'a> {
@@ -59,6 +64,7 @@ pub(in super::super) async fn plan(
         completed_at: None,
     };
     tx.insert_attempt(&attempt).await?;
+    tx.trim_attempts(rotation.id, MAX_HISTORY, MAX_TRIMMED).await?;
     rotation.sequence = sequence;
     rotation.schedule.work_at = Some(now);
     let injected = InjectedKeys::from_text(&rotation.settings.keys)?.all().into();

@@ -236,6 +236,8 @@ fn apply(
         delivery.status = DeliveryStatus::Failed;
         webhook.enabled &= *outcome == Outcome::Dropped;
     }
+    // A newer event can replace the delivery while it is being sent. Then its status is failed.
+    let again = again.filter(|_| delivery.status == DeliveryStatus::Pending);
     delivery.next_attempt_at = again;
     again
 }
@@ -294,5 +296,32 @@ impl Outcome {
             Self::Gone => Some(410),
             Self::Dropped => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::EnvironmentId;
+    use crate::testing::fixtures::{at, rotation_in, webhook, webhook_delivery};
+
+    #[test]
+    fn a_delivery_that_was_replaced_while_it_was_sent_is_not_retried() {
+        let rotation = rotation_in(EnvironmentId::draw(at(0)), "orders", at(0));
+        let mut webhook = webhook(&rotation);
+        let mut delivery = WebhookDeliveryRecord {
+            status: DeliveryStatus::Failed,
+            next_attempt_at: None,
+            ..webhook_delivery(&webhook, at(1))
+        };
+        let failed = Outcome::Failed { status: Some(500), retry_after: None, reason: "failed" };
+
+        let again = apply(&failed, &mut delivery, &mut webhook, at(2));
+
+        assert_eq!((again, delivery.next_attempt_at), (None, None));
+        assert_eq!((delivery.status, delivery.attempts), (DeliveryStatus::Failed, 1));
+        assert_eq!((webhook.enabled, webhook.failing_since), (true, Some(at(2))));
+        apply(&Outcome::Accepted(204), &mut delivery, &mut webhook, at(3));
+        assert_eq!(delivery.status, DeliveryStatus::Delivered);
     }
 }

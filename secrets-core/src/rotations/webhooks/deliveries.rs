@@ -44,8 +44,9 @@ pub struct WebhookDelivery {
     pub created_at: Time,
 }
 
-/// Maximum number of deliveries in a list.
-const MAX_DELIVERIES: u32 = 100;
+/// Maximum number of deliveries in a list. Also the maximum number of pending deliveries, and of
+/// deliveries that have ended, that are kept for a webhook.
+pub(super) const MAX_DELIVERIES: u32 = 100;
 
 impl Operation for ListDeliveries {
     const NAME: &'static str = "webhook.deliveries";

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::deliveries::MAX_DELIVERIES;
 use crate::model::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::model::{
     AttemptId, EnvironmentId, EnvironmentName, ProjectId, RotationId, RotationName, SecretKey,
@@ -19,6 +20,11 @@ pub(crate) const DELIVERY: &str = "webhook";
 
 /// Name of the test event.
 pub(super) const TEST: &str = "webhook.test";
+
+/// Number of latest deliveries of a webhook that are examined when a delivery is inserted, to bound
+/// the number of deliveries. Larger than the number that is kept, so that a webhook with too many
+/// deliveries from an earlier version loses them gradually, at most 200 in one transaction.
+const DELIVERIES_EXAMINED: u32 = 3 * MAX_DELIVERIES;
 
 /// Rotation, environment and project that an event is about.
 #[derive(Debug, Clone, Serialize)]
@@ -126,6 +132,8 @@ pub(super) async fn enqueue(
     outbox::enqueue(tx, DELIVERY, json!({ "delivery": delivery }), now, now).await
 }
 
+/// Inserts a delivery and adds it to the outbox. If the webhook has too many pending deliveries, the
+/// oldest pending delivery fails; old deliveries that have ended are deleted.
 async fn insert_and_enqueue(
     tx: &mut dyn Tx,
     webhook: WebhookId,
@@ -146,6 +154,12 @@ async fn insert_and_enqueue(
         created_at: now,
     };
     tx.insert_webhook_delivery(&delivery).await?;
+    // The outbox row of a delivery that failed here is deleted when it is due.
+    let replaced = tx.trim_webhook_deliveries(webhook, MAX_DELIVERIES, DELIVERIES_EXAMINED).await?;
+    if replaced > 0 {
+        let reason = "replaced by newer events: the receiver is too slow";
+        tracing::warn!(%webhook, replaced, reason, "webhook deliveries given up");
+    }
     enqueue(tx, id, now).await?;
     Ok(delivery)
 }

@@ -138,6 +138,7 @@ impl EnvironmentWrites for Session<Pending> {
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
         let state = self.state_mut();
         let old = state.environments.get(&environment.id).map(owned).ok_or(GONE)?;
+        state.projects.get(&old.project).ok_or(GONE)?;
         let parent = environment.inherits_from.map(|parent| state.environments.get(&parent));
         let of_project = |parent: Option<&Arc<EnvironmentRecord>>| {
             parent.is_some_and(|parent| parent.project == old.project)
@@ -170,7 +171,6 @@ impl EnvironmentWrites for Session<Pending> {
         let moved = EnvironmentRecord { project: deleted, inherits_from: None, ..record };
         state.environments.insert(environment, moved.into());
         state.environment_defaults.remove(&environment);
-        state.forget_rotations(|rotation| rotation.environment == environment);
         state.forget_permissions(|permission| permission.environment == environment);
         state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         Ok(())
@@ -226,6 +226,9 @@ impl State {
         let team = self.projects.get(&record.project).ok_or(GONE)?.team;
         let id = ProjectId::from(record.id.uuid());
         let (name, slug) = deleted_names(id.uuid())?;
+        if self.project_slugs.contains_key(slug.as_str()) {
+            return Err(StoreError::Duplicate(Subject::Project));
+        }
         let project = ProjectRecord {
             id,
             team,

@@ -290,6 +290,21 @@ impl RotationWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn trim_attempts(
+        &mut self,
+        rotation: RotationId,
+        kept: u32,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let newest = self.concluded_attempts(rotation, kept.saturating_add(limit)).await?;
+        let surplus = newest.get(kept as usize..).unwrap_or_default();
+        let state = self.state_mut();
+        for attempt in surplus {
+            state.attempts.remove(&attempt.id);
+        }
+        Ok(surplus.len() as u64)
+    }
+
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut();
         let is_last = |attempt: &AttemptRecord| {

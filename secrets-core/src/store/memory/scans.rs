@@ -61,6 +61,12 @@ impl<S: Snapshot> ScanReads for Session<S> {
         let marks = wanted.into_iter();
         Ok(marks.filter_map(|of| Some((of, *state.finding_marks.get(&(team, of))?))).collect())
     }
+
+    async fn count_marks(&mut self, team: TeamId) -> StoreResult<u64> {
+        let state = self.state();
+        let marks = state.finding_marks.keys();
+        Ok(marks.filter(|(of, _)| *of == team).map(|_| 1).sum())
+    }
 }
 
 #[async_trait]
@@ -123,6 +129,26 @@ impl ScanWrites for Session<Pending> {
             state.findings.remove(scan);
         }
         Ok(old.len() as u64)
+    }
+
+    async fn prune_excess_scans(
+        &mut self,
+        team: TeamId,
+        project: Option<ProjectId>,
+        keep: u32,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let state = self.state_mut();
+        let scans = state.scans.values();
+        let scans = scans.filter(|scan| scan.team == team && scan.project == project);
+        let mut excess: Vec<_> = scans.map(|scan| (scan.created_at, scan.id)).collect();
+        excess.sort_unstable();
+        excess.truncate(excess.len().saturating_sub(keep as usize).min(limit as usize));
+        for (_, scan) in &excess {
+            state.scans.remove(scan);
+            state.findings.remove(scan);
+        }
+        Ok(excess.len() as u64)
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {

@@ -75,6 +75,7 @@ impl SecretWrites for Session<Pending> {
     }
 
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
+        let max = (MAX_PRUNED as usize).max(2 * limits.len());
         let state = self.state_mut();
         let mut oldest = Vec::new();
         for (secret, before) in limits {
@@ -84,7 +85,7 @@ impl SecretWrites for Session<Pending> {
             );
         }
         oldest.sort_unstable();
-        for (version, secret) in oldest.into_iter().take(MAX_PRUNED as usize) {
+        for (version, secret) in oldest.into_iter().take(max) {
             if let Some((environment, _)) = state.secret_places.get(&secret).cloned() {
                 state.forget_version(environment, secret, version);
             }

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -29,6 +28,18 @@ impl<S: Snapshot> SessionReads for Session<S> {
         let mut own: Vec<_> = sessions.filter(|session| session.user == user).map(owned).collect();
         own.sort_by_key(|session| (session.created_at, session.id));
         Ok(own)
+    }
+
+    async fn ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<SessionId>> {
+        let state = self.state();
+        let sessions = state.sessions.values();
+        let ended = sessions.filter(|session| is_ended(session, by, idle_since));
+        Ok(ended.map(|session| session.id).take(limit as usize).collect())
     }
 }
 
@@ -75,19 +86,24 @@ impl SessionWrites for Session<Pending> {
 
     async fn delete_ended_sessions(
         &mut self,
+        sessions: &[SessionId],
         by: Time,
         idle_since: Time,
-        limit: u32,
     ) -> StoreResult<u64> {
-        let state = self.state_mut();
-        let is_ended = |session: &SessionRecord| {
-            let is_idle =
-                session.kind == SessionKind::Browser && session.last_activity() <= idle_since;
-            session.expires_at <= by || is_idle
-        };
-        let ended = state.sessions.values().filter(|session| is_ended(session));
-        let ended: BTreeSet<_> = ended.map(|session| session.id).take(limit as usize).collect();
-        state.sessions = kept(&state.sessions, |session| !ended.contains(&session.id));
-        Ok(ended.len() as u64)
+        let stored = &mut self.state_mut().sessions;
+        let before = stored.len();
+        for id in sessions {
+            if stored.get(id).is_some_and(|session| is_ended(session, by, idle_since)) {
+                stored.remove(id);
+            }
+        }
+        Ok((before - stored.len()) as u64)
     }
+}
+
+/// True if a session expires at or before `by`, or is a browser session whose last activity was at
+/// or before `idle_since`.
+fn is_ended(session: &SessionRecord, by: Time, idle_since: Time) -> bool {
+    let is_idle = session.kind == SessionKind::Browser && session.last_activity() <= idle_since;
+    session.expires_at <= by || is_idle
 }

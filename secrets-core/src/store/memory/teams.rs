@@ -6,10 +6,12 @@ use uuid::Uuid;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::model::{DisplayName, PlanName, Slug, Subject, TeamId, Time, UserId, Violation};
+use crate::model::{
+    DELETED, DisplayName, PlanName, Slug, Subject, TeamId, Time, UserId, Violation,
+};
 use crate::store::{
-    DELETED, MemberRecord, Membership, ProjectRecord, StoreError, StoreResult, TeamReads,
-    TeamRecord, TeamUsage, TeamWrites, UserRecord,
+    MemberRecord, Membership, ProjectRecord, StoreError, StoreResult, TeamReads, TeamRecord,
+    TeamUsage, TeamWrites, UserRecord,
 };
 
 #[async_trait]
@@ -197,6 +199,7 @@ impl State {
     fn stored_bytes(&self, team: TeamId) -> u64 {
         let living = self.projects.values().map(Arc::as_ref);
         let deleted = self.deleted_projects.values().map(|deleted| &deleted.1);
+        let deleted = deleted.filter(|project| !project.is_deleted_environment());
         let of_team = living.chain(deleted).filter(|project| project.team == team);
         let projects: BTreeSet<_> = of_team.map(|project| project.id).collect();
         let environments = self.environments.values();

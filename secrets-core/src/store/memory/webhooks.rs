@@ -103,6 +103,27 @@ impl WebhookWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn trim_webhook_deliveries(
+        &mut self,
+        webhook: WebhookId,
+        kept: u32,
+        examined: u32,
+    ) -> StoreResult<u64> {
+        let mut newest = self.webhook_deliveries(webhook, examined).await?;
+        let (state, kept, mut failed) = (self.state_mut(), kept as usize, 0);
+        let pending = newest.iter_mut().filter(|one| one.status == DeliveryStatus::Pending);
+        for delivery in pending.skip(kept) {
+            (delivery.status, delivery.next_attempt_at) = (DeliveryStatus::Failed, None);
+            state.webhook_deliveries.insert(delivery.id, delivery.clone().into());
+            failed += 1;
+        }
+        let ended = newest.iter().filter(|one| one.status != DeliveryStatus::Pending);
+        for delivery in ended.skip(kept) {
+            state.webhook_deliveries.remove(&delivery.id);
+        }
+        Ok(failed)
+    }
+
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut();
         let over = state.webhook_deliveries.values().filter(|delivery| {

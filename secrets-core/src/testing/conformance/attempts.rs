@@ -1,9 +1,9 @@
 //! Conformance rules for rotation attempts, and for the records that are deleted with a rotation.
 
 use super::rotations_of_projects::elsewhere;
-use super::{assert_duplicate, assert_stale, begin, committed};
+use super::{assert_duplicate, assert_stale, begin, committed, purge};
 use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
-use crate::model::{AttemptId, Subject};
+use crate::model::{AttemptId, ProjectId, Subject};
 use crate::store::{
     AttemptRecord, PurgeProgress, Reads, RotationRecord, Store, Tx, WebhookDeliveryRecord,
     WebhookRecord,
@@ -203,7 +203,8 @@ pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// Deleting an environment deletes its rotations with all records that belong to them.
+/// Deleting an environment and purging it deletes its rotations with all records that belong to
+/// them.
 pub async fn deleting_an_environment_deletes_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -214,6 +215,9 @@ pub async fn deleting_an_environment_deletes_its_rotations(store: &dyn Store) {
     tx.delete_environment(world.staging.id).await.unwrap();
 
     let mut seen = committed(store, tx).await;
+    let place = seen.rotation_location(gone.rotation.id).await.unwrap().unwrap();
+    assert!(place.is_deleted && place.is_purged());
+    purge(store, ProjectId::from(world.staging.id.uuid())).await;
     gone.assert_gone(seen.as_mut()).await;
     assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
     assert_eq!(seen.rotations(world.production.id).await.unwrap(), [kept]);
@@ -319,4 +323,54 @@ pub async fn old_attempts_are_pruned(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(busy.id, 9).await.unwrap(), [young]);
     assert_eq!(seen.open_attempt(busy.id).await.unwrap(), Some(open));
     assert_eq!(seen.concluded_attempts(idle.id, 9).await.unwrap(), [only]);
+}
+
+/// Trimming deletes finished attempts of a rotation, except the newest ones, up to the limit. It
+/// deletes no unfinished attempt, and no attempt of another rotation.
+pub async fn surplus_attempts_are_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
+    let open = attempt(&of, 1);
+    // Not every sequence number is that of an attempt.
+    let [first, second, third, fourth, fifth] =
+        [2, 3, 10, 11, 20].map(|sequence| concluded(&attempt(&of, sequence), at(9)));
+    let others = [3, 2, 1].map(|sequence| concluded(&attempt(&other, sequence), at(9)));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_rotation(&other, &[]).await.unwrap();
+    for attempt in [&third, &first, &open, &fifth, &second, &fourth].into_iter().chain(&others) {
+        tx.insert_attempt(attempt).await.unwrap();
+    }
+
+    let none = tx.trim_attempts(of.id, 5, 9).await.unwrap();
+    let two = tx.trim_attempts(of.id, 2, 2).await.unwrap();
+    let left = tx.concluded_attempts(of.id, 9).await.unwrap().len();
+    let one = tx.trim_attempts(of.id, 2, 2).await.unwrap();
+
+    assert_eq!((none, two, left, one), (0, 2, 3, 1));
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [fifth, fourth]);
+    assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(open));
+    assert_eq!(seen.concluded_attempts(other.id, 9).await.unwrap(), others);
+}
+
+/// A rotation that is trimmed at each new attempt keeps few finished attempts, and its unfinished
+/// attempt.
+pub async fn a_trimmed_rotation_has_few_attempts(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+
+    for sequence in 1..=20 {
+        let begun = attempt(&of, sequence);
+        tx.insert_attempt(&begun).await.unwrap();
+        tx.trim_attempts(of.id, 2, 3).await.unwrap();
+        assert_eq!(tx.open_attempt(of.id).await.unwrap(), Some(begun.clone()));
+        tx.update_attempt(&concluded(&begun, at(1))).await.unwrap();
+    }
+
+    let left = committed(store, tx).await.concluded_attempts(of.id, 99).await.unwrap();
+    let left: Vec<_> = left.iter().map(|attempt| attempt.sequence).collect();
+    assert_eq!(left, [20, 19, 18]);
 }

@@ -53,8 +53,7 @@ pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
 }
 
 /// A deleted environment is in a deleted project that can be purged at once, whose only key is
-/// destroyed, and that nobody can restore. Its secrets count as stored until they are purged, but
-/// do not count as secrets of the team.
+/// destroyed, and that nobody can restore. Its secrets do not count as secrets of the team.
 pub async fn a_deleted_environment_can_be_purged_and_not_restored(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -68,8 +67,9 @@ pub async fn a_deleted_environment_can_be_purged_and_not_restored(store: &dyn St
     let owner = Principal::User(world.owner.id);
     let before_deletion = Time::UNIX_EPOCH - TimeDelta::seconds(1);
     assert!(before > 0);
-    assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), before);
-    assert_eq!(tx.team_usage(world.team.id).await.unwrap().secrets, 0);
+    assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), 0);
+    let usage = tx.team_usage(world.team.id).await.unwrap();
+    assert_eq!((usage.secrets, usage.bytes, usage.stored_bytes), (0, 0, 0));
     assert_stale(tx.restore_project(id, at(1), before_deletion).await, Subject::Project);
     assert_eq!(tx.destroy_project_keys(id, at(0)).await.unwrap(), 0);
     assert_eq!(tx.projects(owner).await.unwrap(), from_ref(&world.project));
@@ -154,6 +154,7 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
         assert_stale(tx.delete_environment(gone.id).await, Subject::Environment);
         assert_stale(tx.touch_environment(gone.id, 1).await, Subject::Environment);
         assert_stale(tx.lock_environment(gone.id).await, Subject::Environment);
+        assert_stale(tx.update_environment(gone).await, Subject::Environment);
     }
 }
 

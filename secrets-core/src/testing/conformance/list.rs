@@ -214,6 +214,7 @@ macro_rules! store_conformance {
             touching_returns_the_sizes
             versions_below_a_number_are_deleted
             versions_of_several_secrets_are_deleted
+            versions_of_many_secrets_are_deleted
             sizes_follow_several_replacements
             the_oldest_versions_are_deleted_first
             the_version_before_a_rotation_is_kept
@@ -309,6 +310,7 @@ macro_rules! store_conformance {
             ended_logins_are_removed
         }
         sessions() {
+            a_session_that_was_used_again_is_not_removed
             a_session_is_found_with_its_person
             a_session_credential_is_unique
             sessions_come_oldest_first
@@ -343,6 +345,8 @@ macro_rules! store_conformance {
             expired_invitations_are_deleted_in_their_team
         }
         scans() {
+            excess_scans_are_pruned
+            marks_of_a_team_are_counted
             a_scan_is_stored_with_its_findings
             an_unknown_scan_or_finding_is_not_found
             a_scan_id_is_unique

@@ -39,6 +39,8 @@ macro_rules! rotation_conformance {
             a_project_disables_its_rotations
         }
         attempts() {
+            surplus_attempts_are_deleted
+            a_trimmed_rotation_has_few_attempts
             all_fields_of_an_attempt_survive
             every_state_of_an_attempt_survives
             one_attempt_of_a_rotation_is_open
@@ -72,6 +74,9 @@ macro_rules! rotation_conformance {
             a_team_is_deleted_beside_work_in_it
         }
         webhooks() {
+            surplus_pending_deliveries_fail
+            surplus_webhook_deliveries_are_deleted
+            a_trimmed_webhook_has_few_deliveries
             all_fields_of_a_webhook_survive
             an_unknown_webhook_is_not_found
             webhooks_come_oldest_first

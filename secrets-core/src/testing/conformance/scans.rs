@@ -267,3 +267,64 @@ pub async fn old_scans_are_pruned(store: &dyn Store) {
     let marks = seen.marks(world.team.id, &[found.fingerprint]).await.unwrap();
     assert_eq!(marks, [(found.fingerprint, Ignored)]);
 }
+
+/// `prune_excess_scans` deletes the oldest scans of a project with their findings, or the oldest
+/// scans of a team that belong to no project, up to the limit. It keeps the newest scans, the
+/// scans of other projects and teams, and the statuses saved for fingerprints.
+pub async fn excess_scans_are_pruned(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (team, project) = (world.team.id, Some(world.project.id));
+    let of_none = |age| ScanRecord { created_at: at(age), ..scan(&world.team, &world.owner) };
+    let of_project = [4, 1, 3, 2].map(|age| ScanRecord { project, ..of_none(age) });
+    let [newest, oldest, third, second] = &of_project;
+    let of_team = [5, 1].map(of_none);
+    let other = ScanRecord { created_at: at(1), ..scan(&world.other_team, &world.outsider) };
+    let found = finding(oldest, 0);
+    let mut tx = begin(store).await;
+    tx.mark(team, found.fingerprint, Some(Ignored)).await.unwrap();
+    for scan in of_project.iter().chain(&of_team).chain([&other]) {
+        let findings = std::slice::from_ref(&found);
+        let findings = if scan.id == oldest.id { findings } else { &[] };
+        tx.insert_scan(scan, findings).await.unwrap();
+    }
+
+    assert_eq!(tx.prune_excess_scans(team, project, 4, 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_excess_scans(team, project, 1, 2).await.unwrap(), 2);
+    let left = tx.scans(&[team], project, 9).await.unwrap();
+    assert_eq!(left, [newest.clone(), third.clone()]);
+    assert_eq!(tx.scan(second.id).await.unwrap(), None);
+    assert_eq!(tx.prune_excess_scans(team, project, 1, 9).await.unwrap(), 1);
+    assert_eq!(tx.prune_excess_scans(world.other_team.id, project, 0, 9).await.unwrap(), 0);
+    let all = tx.scans(&[team, world.other_team.id], None, 9).await.unwrap();
+    assert_eq!(all.len(), 4);
+    assert_eq!(tx.prune_excess_scans(team, None, 1, 9).await.unwrap(), 1);
+
+    let mut seen = committed(store, tx).await;
+    let [kept, _] = of_team;
+    let left = seen.scans(&[team, world.other_team.id], None, 9).await.unwrap();
+    assert_eq!(left, [kept, newest.clone(), other]);
+    assert_eq!(seen.findings(oldest.id).await.unwrap(), []);
+    let marks = seen.marks(team, &[found.fingerprint]).await.unwrap();
+    assert_eq!(marks, [(found.fingerprint, Ignored)]);
+}
+
+/// `count_marks` counts the fingerprints for which a team has saved a status, also those of the
+/// same transaction.
+pub async fn marks_of_a_team_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (team, other) = (world.team.id, world.other_team.id);
+    let [first, second] = [0; 2].map(|_| Fingerprint(random()));
+    let mut tx = begin(store).await;
+    assert_eq!(tx.count_marks(team).await.unwrap(), 0);
+
+    tx.mark(team, first, Some(Ignored)).await.unwrap();
+    tx.mark(team, first, Some(FalsePositive)).await.unwrap();
+    tx.mark(team, second, Some(Ignored)).await.unwrap();
+    tx.mark(other, second, Some(Ignored)).await.unwrap();
+
+    assert_eq!(tx.count_marks(team).await.unwrap(), 2);
+    tx.mark(team, second, None).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.count_marks(team).await.unwrap(), 1);
+    assert_eq!(seen.count_marks(other).await.unwrap(), 1);
+}

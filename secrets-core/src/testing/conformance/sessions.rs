@@ -140,8 +140,8 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     assert_eq!(reads.sessions(world.member.id).await.unwrap(), [other]);
 }
 
-/// `delete_ended_sessions` deletes expired sessions of both kinds, with microsecond precision, up to
-/// the limit.
+/// `ended_sessions` lists expired sessions of both kinds, with microsecond precision, up to the
+/// limit, and `delete_ended_sessions` deletes them.
 pub async fn ended_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let microsecond = TimeDelta::microseconds(1);
@@ -161,19 +161,23 @@ pub async fn ended_sessions_are_removed(store: &dyn Store) {
         tx.insert_session(alive).await.unwrap();
     }
 
-    let one = tx.delete_ended_sessions(at(60), at(-1), 1).await.unwrap();
-    let rest = tx.delete_ended_sessions(at(60), at(-1), 9).await.unwrap();
+    let (by, idle) = (at(60), at(-1));
+    let first = tx.ended_sessions(by, idle, 1).await.unwrap();
+    let one = tx.delete_ended_sessions(&first, by, idle).await.unwrap();
+    let rest = tx.ended_sessions(by, idle, 9).await.unwrap();
+    let another = tx.delete_ended_sessions(&rest, by, idle).await.unwrap();
 
-    assert_eq!((one, rest), (1, 1));
+    assert_eq!((first.len(), one, rest.len(), another), (1, 1, 1, 1));
+    assert_eq!(tx.ended_sessions(by, idle, 9).await.unwrap(), []);
 
     let found = committed(store, tx).await.sessions(world.owner.id).await.unwrap();
     assert_eq!(found.len(), 2);
     assert!(alive.iter().all(|alive| found.contains(alive)), "{found:?}");
 }
 
-/// `delete_ended_sessions` deletes browser sessions whose last activity was before a given time. A
-/// session that was never used was last active at its creation. Sessions of command-line clients
-/// are not deleted for inactivity.
+/// `ended_sessions` lists browser sessions whose last activity was before a given time, and
+/// `delete_ended_sessions` deletes them. A session that was never used was last active at its
+/// creation. Sessions of command-line clients are not deleted for inactivity.
 pub async fn idle_browser_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let cli = SessionRecord { expires_at: at(10_000), ..session(&world.owner, 0) };
@@ -188,9 +192,36 @@ pub async fn idle_browser_sessions_are_removed(store: &dyn Store) {
         tx.insert_session(session).await.unwrap();
     }
 
-    tx.delete_ended_sessions(at(12), at(10), 9).await.unwrap();
+    let ended = tx.ended_sessions(at(12), at(10), 9).await.unwrap();
+    let deleted = tx.delete_ended_sessions(&ended, at(12), at(10)).await.unwrap();
+
+    assert_eq!((ended.len(), deleted), (3, 3));
 
     let found = committed(store, tx).await.sessions(world.owner.id).await.unwrap();
     let [used, unused] = active;
     assert_eq!(found, [cli, used, unused]);
+}
+
+/// `delete_ended_sessions` deletes no session that was used after it was listed, no session that
+/// has not ended, and no session that is not given. It accepts an empty list and unknown IDs.
+pub async fn a_session_that_was_used_again_is_not_removed(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [used, idle, not_given] = [0, 1, 2].map(|age| browser_session(&world.owner, age));
+    let alive = SessionRecord { expires_at: at(10_000), ..session(&world.owner, 3) };
+    let mut tx = begin(store).await;
+    for session in [&used, &idle, &not_given, &alive] {
+        tx.insert_session(session).await.unwrap();
+    }
+    let (by, idle_since) = (at(60), at(10));
+    assert_eq!(tx.ended_sessions(by, idle_since, 9).await.unwrap().len(), 3);
+
+    tx.record_session_use(used.id, at(70)).await.unwrap();
+    let given = [used.id, idle.id, alive.id, SessionId::draw(at(0))];
+    let deleted = tx.delete_ended_sessions(&given, by, idle_since).await.unwrap();
+    let none = tx.delete_ended_sessions(&[], by, idle_since).await.unwrap();
+
+    assert_eq!((deleted, none), (1, 0));
+    let used = SessionRecord { last_used_at: Some(at(70)), ..used };
+    let found = committed(store, tx).await.sessions(world.owner.id).await.unwrap();
+    assert_eq!(found, [used, not_given, alive]);
 }

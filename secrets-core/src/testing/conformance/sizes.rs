@@ -195,6 +195,29 @@ pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
 }
 
+/// For more than 100 secrets, one call of `prune_versions` deletes at most two versions for each
+/// secret.
+pub async fn versions_of_many_secrets_are_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let count = MAX_PRUNED / 2 + 10;
+    let first: Vec<_> =
+        (0..count).map(|n| secret(&world.production, &format!("KEY_{n}"))).collect();
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&first).await.unwrap();
+    let mut latest = first;
+    for _ in 0..4 {
+        latest = latest.iter().map(next_version).collect();
+        tx.replace_secrets(&latest).await.unwrap();
+    }
+    let limits: Vec<_> = latest.iter().map(|secret| (secret.id, 4)).collect();
+
+    tx.prune_versions(&limits).await.unwrap();
+
+    for secret in [&latest[0], &latest[count as usize - 1]] {
+        assert_eq!(numbers(&mut *tx, secret).await, [4, 3]);
+    }
+}
+
 /// `prune_versions` deletes those previous versions of a secret whose number is below the given
 /// number.
 pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {

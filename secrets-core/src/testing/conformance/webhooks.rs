@@ -224,6 +224,83 @@ pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
 }
 
+/// Trimming sets the status of pending deliveries of a webhook to failed, except the newest ones. It
+/// keeps a small number of deliveries that have ended, and changes no other webhook.
+pub async fn surplus_pending_deliveries_fail(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let [to, other] = [0, 1].map(|_| webhook(&of));
+    let ended = WebhookDeliveryRecord {
+        status: DeliveryStatus::Delivered,
+        next_attempt_at: None,
+        ..webhook_delivery(&to, at(1))
+    };
+    let [old, middle, new] = [2, 3, 4].map(|age| webhook_delivery(&to, at(age)));
+    let others = [4, 3, 2].map(|age| webhook_delivery(&other, at(age)));
+    tx.insert_webhook(&to).await.unwrap();
+    tx.insert_webhook(&other).await.unwrap();
+    for delivery in [&middle, &ended, &new, &old].into_iter().chain(&others) {
+        tx.insert_webhook_delivery(delivery).await.unwrap();
+    }
+
+    let failed = tx.trim_webhook_deliveries(to.id, 2, 9).await.unwrap();
+    let none = tx.trim_webhook_deliveries(to.id, 2, 9).await.unwrap();
+
+    assert_eq!((failed, none), (1, 0));
+    let old =
+        WebhookDeliveryRecord { status: DeliveryStatus::Failed, next_attempt_at: None, ..old };
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [new, middle, old, ended]);
+    assert_eq!(seen.webhook_deliveries(other.id, 9).await.unwrap(), others);
+}
+
+/// Trimming deletes deliveries of a webhook that have ended, except the newest ones. It deletes no
+/// pending delivery, and no delivery of another webhook.
+pub async fn surplus_webhook_deliveries_are_deleted(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let [to, other] = [0, 1].map(|_| webhook(&of));
+    let over = |to, age, status| WebhookDeliveryRecord { status, ..webhook_delivery(to, at(age)) };
+    let waits = webhook_delivery(&to, at(1));
+    let [oldest, old] = [2, 3].map(|age| over(&to, age, DeliveryStatus::Failed));
+    let [young, youngest] = [4, 5].map(|age| over(&to, age, DeliveryStatus::Delivered));
+    let others = [3, 2, 1].map(|age| over(&other, age, DeliveryStatus::Delivered));
+    tx.insert_webhook(&to).await.unwrap();
+    tx.insert_webhook(&other).await.unwrap();
+    for delivery in [&young, &oldest, &waits, &youngest, &old].into_iter().chain(&others) {
+        tx.insert_webhook_delivery(delivery).await.unwrap();
+    }
+
+    let failed = tx.trim_webhook_deliveries(to.id, 2, 9).await.unwrap();
+
+    assert_eq!(failed, 0);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [youngest, young, waits]);
+    assert_eq!(seen.webhook_deliveries(other.id, 9).await.unwrap(), others);
+}
+
+/// A webhook that is trimmed after each new delivery never has more than the given numbers of
+/// deliveries. If it has more at first, each call examines only the newest ones.
+pub async fn a_trimmed_webhook_has_few_deliveries(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let to = webhook(&of);
+    tx.insert_webhook(&to).await.unwrap();
+    for age in 0..20 {
+        tx.insert_webhook_delivery(&webhook_delivery(&to, at(age))).await.unwrap();
+    }
+
+    let failed = tx.trim_webhook_deliveries(to.id, 2, 6).await.unwrap();
+
+    // The two failed deliveries before the last two are deleted at once.
+    assert_eq!((failed, tx.webhook_deliveries(to.id, 99).await.unwrap().len()), (4, 18));
+    for age in 20..40 {
+        tx.insert_webhook_delivery(&webhook_delivery(&to, at(age))).await.unwrap();
+        tx.trim_webhook_deliveries(to.id, 2, 6).await.unwrap();
+    }
+    let left = committed(store, tx).await.webhook_deliveries(to.id, 99).await.unwrap();
+    let left: Vec<_> = left.iter().map(|one| (one.created_at, one.status)).collect();
+    let (pending, failed) = (DeliveryStatus::Pending, DeliveryStatus::Failed);
+    assert_eq!(left, [(at(39), pending), (at(38), pending), (at(37), failed), (at(36), failed)]);
+}
+
 /// Begins a transaction and creates a test world with a rotation in it. Returns the world, the
 /// rotation and the open transaction.
 async fn one(store: &dyn Store) -> (World, RotationRecord, Box<dyn Tx>) {

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use sqlx::{AssertSqlSafe, Row};
 use tempfile::TempDir;
 
-use super::tables::{anonymizations, audit, due, resolve, tokens};
+use super::tables::{anonymizations, attempts, audit, due, resolve, tokens, webhooks};
 use super::transactions::BEGIN;
 use super::*;
 use crate::model::{Cause, Principal};
@@ -77,6 +77,26 @@ async fn due_rows_are_found_along_their_index() {
 
         assert!(plan[0].starts_with(index), "{plan:#?}");
         assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn surplus_rows_are_found_along_their_index() {
+    let (store, _folder) = opened().await;
+
+    for (text, index) in [
+        (webhooks::FAIL_SURPLUS, "INDEX webhook_deliveries_webhook (webhook_id=?)"),
+        (webhooks::DELETE_SURPLUS, "INDEX webhook_deliveries_webhook (webhook_id=?)"),
+        (attempts::TRIM, "INDEX sqlite_autoindex_rotation_attempts_2 (rotation_id=?)"),
+    ] {
+        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+        let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
+        // The deliveries that were examined.
+        let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));
+        assert!(scans.all(|step| step == "SCAN d"), "{plan:#?}");
     }
 }
 

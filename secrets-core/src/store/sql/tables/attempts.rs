@@ -6,6 +6,13 @@ use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::model::{AttemptId, RotationId, Time};
 use crate::store::{AttemptRecord, StoreResult};
 
+/// SQL statement that deletes finished attempts of rotation $1, except the newest $3, at most $2.
+pub(in super::super) const TRIM: &str = "DELETE FROM rotation_attempts WHERE id IN
+     (SELECT a.id FROM rotation_attempts a
+      WHERE a.rotation_id = $1 AND a.completed_at IS NOT NULL
+      ORDER BY a.sequence DESC
+      LIMIT $2 OFFSET $3)";
+
 /// Builds the query for the unfinished attempt of a rotation.
 pub(super) fn open(rotation: RotationId) -> Statement<'static> {
     sqlx::query(concat!(
@@ -77,6 +84,12 @@ pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     .bind(&attempt.error_code)
     .bind(&attempt.error_message)
     .bind(attempt.completed_at)
+}
+
+/// Builds the SQL statement that deletes finished attempts of a rotation, except the newest `kept`,
+/// at most `limit`.
+pub(super) fn trim(rotation: RotationId, kept: u32, limit: u32) -> Statement<'static> {
+    sqlx::query(TRIM).bind(rotation.uuid()).bind(i64::from(limit)).bind(i64::from(kept))
 }
 
 /// Builds the SQL statement that deletes attempts that ended before a time, except the last attempt

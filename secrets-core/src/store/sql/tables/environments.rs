@@ -11,15 +11,8 @@ use crate::store::{
     ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
-/// SQL statement that deletes at most $2 rotations of environment $1. The foreign keys also delete
-/// the many rows that refer to them.
-const DELETE_ROTATIONS: &str = "DELETE FROM rotations WHERE id IN
-     (SELECT id FROM rotations WHERE environment_id = $1 LIMIT $2)";
-
-/// Maximum number of rotations that one statement deletes.
-const MAX_ROTATIONS: u32 = 50;
-
-/// SQL statements that delete all references to environment $1 except its secrets and rotations.
+/// SQL statements that delete the permissions in environment $1, and remove it from the scopes of
+/// service tokens.
 const DELETE_REFERENCES: [&str; 3] = [
     "DELETE FROM permissions WHERE environment_id = $1",
     "DELETE FROM environment_defaults WHERE environment_id = $1",
@@ -187,7 +180,8 @@ impl EnvironmentWrites for Session<Transaction> {
         let statement = sqlx::query(
             "UPDATE environments
              SET name = $2, folded_name = $3, inherits_from = $4, description = $5, updated_at = $6
-             WHERE id = $1",
+             WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
+                 WHERE p.id = environments.project_id AND p.deleted_at IS NULL)",
         )
         .bind(environment.id.uuid())
         .bind(environment.name.as_str())
@@ -202,7 +196,6 @@ impl EnvironmentWrites for Session<Transaction> {
         self.lock_environment(environment).await?;
         self.insert_deleted_project(environment).await?;
         self.write(sqlx::query(MOVE).bind(environment.uuid())).await?;
-        self.write_in_batches(DELETE_ROTATIONS, environment.uuid(), MAX_ROTATIONS).await?;
         for text in DELETE_REFERENCES {
             self.write(sqlx::query(text).bind(environment.uuid())).await?;
         }

@@ -30,7 +30,7 @@ mod columns;
 
 pub(super) mod anonymizations;
 mod answers;
-mod attempts;
+pub(super) mod attempts;
 pub(super) mod audit;
 mod audit_filter;
 mod audit_heads;
@@ -58,7 +58,7 @@ mod sessions;
 mod teams;
 pub(super) mod tokens;
 mod users;
-mod webhooks;
+pub(super) mod webhooks;
 
 pub(super) use pools::{CurrentPools, Pools};
 

@@ -5,10 +5,11 @@ use super::keys::DESTROYED;
 use super::{Connected, Row, Session, Transaction, user_or_token};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{
-    EnvironmentId, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, Subject, TeamId, Time,
+    DELETED, EnvironmentId, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, Subject,
+    TeamId, Time,
 };
 use crate::store::{
-    DELETED, ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
+    ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
     StoreResult,
 };
 
@@ -234,13 +235,14 @@ impl Session<Transaction> {
             "INSERT INTO projects (id, team_id, name, slug, created_at, updated_at, deleted_at)
              SELECT e.id, p.team_id, $2, $3, e.created_at, e.updated_at, $4
              FROM environments e JOIN projects p ON p.id = e.project_id
-             WHERE e.id = $1",
+             WHERE e.id = $1
+             ON CONFLICT DO NOTHING",
         )
         .bind(environment.uuid())
         .bind(DELETED)
         .bind(slug.as_str())
         .bind(Time::UNIX_EPOCH);
-        self.write(project).await?;
+        self.insert(Subject::Project, project).await?;
         let key = sqlx::query(
             "INSERT INTO project_keys (project_id, version, kek_id, wrapped, created_at)
              SELECT id, 1, 1, $2, updated_at FROM projects WHERE id = $1",

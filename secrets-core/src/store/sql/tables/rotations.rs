@@ -271,6 +271,15 @@ impl RotationWrites for Session<Transaction> {
         self.change(Subject::Rotation, attempts::change(attempt)).await
     }
 
+    async fn trim_attempts(
+        &mut self,
+        rotation: RotationId,
+        kept: u32,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.write(attempts::trim(rotation, kept, limit)).await
+    }
+
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         self.write(attempts::prune(before, limit)).await
     }

@@ -78,6 +78,12 @@ impl<C: Connected> ScanReads for Session<C> {
         marks.dedup_by_key(|(fingerprint, _)| *fingerprint);
         Ok(marks)
     }
+
+    async fn count_marks(&mut self, team: TeamId) -> StoreResult<u64> {
+        let statement =
+            sqlx::query("SELECT COUNT(*) AS count FROM finding_marks WHERE team_id = $1");
+        self.count(statement.bind(team.uuid())).await
+    }
 }
 
 #[async_trait]
@@ -159,6 +165,34 @@ impl ScanWrites for Session<Transaction> {
                  (SELECT id FROM scans WHERE created_at < $1 ORDER BY created_at, id LIMIT $2)",
         );
         self.write(statement.bind(before).bind(i64::from(limit))).await
+    }
+
+    async fn prune_excess_scans(
+        &mut self,
+        team: TeamId,
+        project: Option<ProjectId>,
+        keep: u32,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let mut statement = QueryBuilder::<Db>::new(
+            "DELETE FROM scans WHERE id IN
+                 (SELECT id FROM (SELECT id, created_at FROM scans WHERE team_id = ",
+        );
+        statement.push_bind(team.uuid());
+        match project {
+            Some(project) => statement.push(" AND project_id = ").push_bind(project.uuid()),
+            None => statement.push(" AND project_id IS NULL"),
+        };
+        // SQLite accepts an offset only after a limit.
+        statement
+            .push(" ORDER BY created_at DESC, id DESC LIMIT ")
+            .push_bind(i64::from(u32::MAX))
+            .push(" OFFSET ")
+            .push_bind(i64::from(keep))
+            .push(") AS excess ORDER BY created_at, id LIMIT ")
+            .push_bind(i64::from(limit))
+            .push(")");
+        self.write(statement.build()).await
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {

@@ -153,6 +153,7 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
+        let max = (MAX_PRUNED as usize).max(2 * limits.len());
         let mut oldest = Vec::new();
         for limits in limits.chunks(BATCH) {
             let mut statement = QueryBuilder::<Db>::new("WITH limits (id, version) AS (");
@@ -166,12 +167,12 @@ impl SecretWrites for Session<Transaction> {
                    WHERE v.secret_id = limits.id AND v.version < limits.version
                    ORDER BY v.version LIMIT ",
             );
-            statement.push_bind(i64::from(MAX_PRUNED));
+            statement.push_bind(i64::try_from(max).unwrap_or(i64::MAX));
             let statement = statement.build().persistent(limits.len() == 1);
             oldest.extend(self.all("secret_versions", statement, stored_version).await?);
         }
         oldest.sort_unstable_by_key(|stored| stored.version);
-        oldest.truncate(MAX_PRUNED as usize);
+        oldest.truncate(max);
         self.delete_versions(&oldest).await
     }
 

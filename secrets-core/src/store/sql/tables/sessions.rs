@@ -1,8 +1,9 @@
 use async_trait::async_trait;
+use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::device_logins::{client, mac};
-use super::{Connected, Row, Session, Transaction, users};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids, users};
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, SessionId, SessionKind, Subject, Time, UserId};
 use crate::store::{SessionReads, SessionRecord, SessionWrites, StoreResult, TokenUse, UserRecord};
@@ -39,6 +40,18 @@ impl<C: Connected> SessionReads for Session<C> {
             session(row, row.id("id")?, row.id("user_id")?, row.get("created_at")?)
         })
         .await
+    }
+
+    async fn ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<SessionId>> {
+        let mut statement = QueryBuilder::<Db>::new("SELECT id FROM cli_sessions WHERE ");
+        push_ended(&mut statement, by, idle_since);
+        statement.push(" LIMIT ").push_bind(i64::from(limit));
+        self.all("cli_sessions", statement.build(), |row| row.id("id")).await
     }
 }
 
@@ -99,23 +112,33 @@ impl SessionWrites for Session<Transaction> {
 
     async fn delete_ended_sessions(
         &mut self,
+        sessions: &[SessionId],
         by: Time,
         idle_since: Time,
-        limit: u32,
     ) -> StoreResult<u64> {
-        let statement = sqlx::query(
-            "DELETE FROM cli_sessions WHERE id IN
-                 (SELECT id FROM cli_sessions
-                  WHERE expires_at <= $1
-                      OR (kind = $2 AND COALESCE(last_used_at, created_at) <= $3)
-                  LIMIT $4)",
-        )
-        .bind(by)
-        .bind(SessionKind::Browser.as_str())
-        .bind(idle_since)
-        .bind(i64::from(limit));
-        self.write(statement).await
+        let mut deleted = 0;
+        for sessions in sessions.chunks(BATCH) {
+            let mut statement = QueryBuilder::<Db>::new("DELETE FROM cli_sessions WHERE id IN ");
+            push_ids(&mut statement, sessions.iter().map(|session| session.uuid()));
+            statement.push(" AND ");
+            push_ended(&mut statement, by, idle_since);
+            deleted += self.write(statement.build().persistent(false)).await?;
+        }
+        Ok(deleted)
     }
+}
+
+/// Appends an SQL condition that is true for the sessions that [`SessionReads::ended_sessions`]
+/// lists.
+fn push_ended(statement: &mut QueryBuilder<Db>, by: Time, idle_since: Time) {
+    statement
+        .push("(expires_at <= ")
+        .push_bind(by)
+        .push(" OR (kind = ")
+        .push_bind(SessionKind::Browser.as_str())
+        .push(" AND COALESCE(last_used_at, created_at) <= ")
+        .push_bind(idle_since)
+        .push("))");
 }
 
 fn session(

@@ -3,9 +3,9 @@ use sqlx::QueryBuilder;
 
 use super::super::super::error::broken;
 use super::{Connected, Db, Row, Session, Transaction, environments, push_ids};
-use crate::model::{PlanName, Role, Slug, Subject, TeamId, Time, UserId};
+use crate::model::{DELETED, PlanName, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{
-    DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
+    MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
 /// SQL statements that delete the contents of a team, in this order, except the contents that
@@ -102,7 +102,8 @@ impl<C: Connected> TeamReads for Session<C> {
                  (SELECT CAST(COALESCE(SUM(size + history_size), 0) AS BIGINT) FROM places) AS bytes,
                  (SELECT COALESCE(MAX(size), 0) FROM places) AS most_bytes,
                  (SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) FROM projects p
-                  JOIN environments e ON e.project_id = p.id WHERE p.team_id = $1) AS stored_bytes,
+                  JOIN environments e ON e.project_id = p.id
+                  WHERE p.team_id = $1 AND e.project_id <> e.id) AS stored_bytes,
                  (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens,
                  (SELECT COUNT(*) FROM places x JOIN rotations r ON r.environment_id = x.id)
                      AS rotations",
@@ -115,7 +116,7 @@ impl<C: Connected> TeamReads for Session<C> {
         let statement = sqlx::query(
             "SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) AS size
              FROM projects p JOIN environments e ON e.project_id = p.id
-             WHERE p.team_id = $1",
+             WHERE p.team_id = $1 AND e.project_id <> e.id",
         );
         let size = self
             .one("environments", statement.bind(team.uuid()), |row| environments::size(row, "size"))

@@ -8,6 +8,33 @@ use crate::store::{
     StoreResult, WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites,
 };
 
+/// Builds the SQL subquery for the IDs of surplus deliveries: among the newest $2 deliveries of
+/// webhook $1, those whose status matches the condition, except the newest $3.
+macro_rules! surplus {
+    ($condition:literal) => {
+        concat!(
+            "(SELECT d.id FROM
+                 (SELECT id, status, created_at FROM webhook_deliveries WHERE webhook_id = $1
+                  ORDER BY created_at DESC, id DESC
+                  LIMIT $2) d
+              WHERE d.status ",
+            $condition,
+            " ORDER BY d.created_at DESC, d.id DESC
+              LIMIT $2 OFFSET $3)"
+        )
+    };
+}
+
+/// SQL statement that sets the status of surplus pending ($4) deliveries to failed ($5).
+pub(in super::super) const FAIL_SURPLUS: &str = concat!(
+    "UPDATE webhook_deliveries SET status = $5, next_attempt_at = NULL WHERE id IN ",
+    surplus!("= $4")
+);
+
+/// SQL statement that deletes surplus deliveries that are not pending ($4).
+pub(in super::super) const DELETE_SURPLUS: &str =
+    concat!("DELETE FROM webhook_deliveries WHERE id IN ", surplus!("<> $4"));
+
 #[async_trait]
 impl<C: Connected> WebhookReads for Session<C> {
     async fn webhooks(&mut self, rotation: RotationId) -> StoreResult<Vec<WebhookRecord>> {
@@ -124,6 +151,29 @@ impl WebhookWrites for Session<Transaction> {
         .bind(delivery.response_status.map(i64::from))
         .bind(delivery.next_attempt_at);
         self.change(Subject::WebhookDelivery, statement).await
+    }
+
+    async fn trim_webhook_deliveries(
+        &mut self,
+        webhook: WebhookId,
+        kept: u32,
+        examined: u32,
+    ) -> StoreResult<u64> {
+        let pending = DeliveryStatus::Pending.as_str();
+        let failure = sqlx::query(FAIL_SURPLUS)
+            .bind(webhook.uuid())
+            .bind(i64::from(examined))
+            .bind(i64::from(kept))
+            .bind(pending)
+            .bind(DeliveryStatus::Failed.as_str());
+        let failed = self.write(failure).await?;
+        let deletion = sqlx::query(DELETE_SURPLUS)
+            .bind(webhook.uuid())
+            .bind(i64::from(examined))
+            .bind(i64::from(kept))
+            .bind(pending);
+        self.write(deletion).await?;
+        Ok(failed)
     }
 
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
