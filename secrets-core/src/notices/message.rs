@@ -2,9 +2,9 @@
 
 use zeroize::Zeroizing;
 
-use super::Topic;
+use super::{Notice, Topic};
 use crate::model::rotations::{REVOKING, RotationStatus, is_retried};
-use crate::model::{AttemptId, BaseUrl, EmailAddress, TeamId, Time, TokenId};
+use crate::model::{AttemptId, BaseUrl, EmailAddress, RotationId, TeamId, Time, TokenId};
 use crate::ports::mail::Email;
 use crate::store::{Reads, StoreResult};
 
@@ -23,16 +23,18 @@ impl Message {
     }
 }
 
-/// Builds the message about a topic. Returns `None` if there is no longer a reason to send it, for
+/// Builds the message of a notice. Returns `None` if there is no longer a reason to send it, for
 /// example if the rotation was deleted.
 pub(super) async fn message(
     reads: &mut dyn Reads,
-    topic: Topic,
+    notice: &Notice,
     links: &BaseUrl,
     now: Time,
 ) -> StoreResult<Option<Message>> {
-    match topic {
-        Topic::FailedAttempt(attempt) => about_rotation(reads, attempt, links).await,
+    match notice.topic {
+        Topic::FailedAttempt(attempt) => {
+            about_rotation(reads, attempt, notice.rotation, links).await
+        }
         Topic::ExpiringToken(token) => about_token(reads, token, links, now).await,
     }
 }
@@ -40,10 +42,14 @@ pub(super) async fn message(
 async fn about_rotation(
     reads: &mut dyn Reads,
     attempt: AttemptId,
+    rotation: Option<RotationId>,
     links: &BaseUrl,
 ) -> StoreResult<Option<Message>> {
-    let Some(attempt) = reads.attempt(attempt).await? else { return Ok(None) };
-    let Some(record) = reads.rotation(attempt.rotation).await? else { return Ok(None) };
+    // Deleted after many further attempts.
+    let attempt = reads.attempt(attempt).await?;
+    let rotation = attempt.as_ref().map(|attempt| attempt.rotation).or(rotation);
+    let Some(rotation) = rotation else { return Ok(None) };
+    let Some(record) = reads.rotation(rotation).await? else { return Ok(None) };
     let Some(location) = reads.rotation_location(record.id).await? else { return Ok(None) };
     let code = record.failure.code.as_deref();
     if location.is_deleted || code == Some(REVOKING) {
@@ -65,7 +71,8 @@ async fn about_rotation(
     };
     let (name, environment) = (&record.settings.name, &location.environment.name);
     let project = &location.project.slug;
-    let reason = record.failure.message.or(attempt.error_message).unwrap_or_default();
+    let reason = record.failure.message.or(attempt.and_then(|attempt| attempt.error_message));
+    let reason = reason.unwrap_or_default();
     let history = links.to(&format!(
         "/api/v1/projects/{project}/environments/{environment}/rotations/{name}/history"
     ));

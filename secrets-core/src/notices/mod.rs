@@ -16,7 +16,7 @@ use self::message::message;
 pub(crate) use self::tokens::needs_no_announcement;
 pub use self::tokens::{EXPIRING_TOKENS, announce_expiring_tokens};
 use crate::engine::Engine;
-use crate::model::{AttemptId, Role, TeamId, Time, TokenId, UserId};
+use crate::model::{AttemptId, Role, RotationId, TeamId, Time, TokenId, UserId};
 use crate::outbox::{self, Channel, settle, settle_attempt};
 use crate::ports::mail::{DeliveryError, Mail};
 use crate::store::{DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreResult, Tx};
@@ -32,6 +32,10 @@ const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
 #[derive(Serialize, Deserialize)]
 struct Notice {
     topic: Topic,
+    /// Rotation of a failed attempt, which may have been deleted when the notice is sent; `None` if
+    /// the topic is not an attempt, and for a notice from an earlier version.
+    #[serde(default)]
+    rotation: Option<RotationId>,
     to: Option<UserId>,
 }
 
@@ -66,7 +70,8 @@ pub(crate) async fn announce_failure(
     }
     let due = last.map_or(now, |last| now.max(last + MIN_NOTICE_INTERVAL));
     rotation.announced_at = Some(due);
-    let notice = Notice { topic: Topic::FailedAttempt(attempt), to: None };
+    let topic = Topic::FailedAttempt(attempt);
+    let notice = Notice { topic, rotation: Some(rotation.id), to: None };
     enqueue(tx, &notice, now, due).await
 }
 
@@ -110,7 +115,7 @@ async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> StoreR
         return Ok(Progress::Sent(Err(refused)));
     };
     let mut reads = engine.store().read().await?;
-    let message = message(reads.as_mut(), notice.topic, &mail.links, engine.now()).await?;
+    let message = message(reads.as_mut(), &notice, &mail.links, engine.now()).await?;
     let Some(message) = message else { return Ok(Progress::Sent(Ok(()))) };
     let recipients = recipients(reads.as_mut(), message.team).await?;
     drop(reads);

@@ -39,7 +39,8 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
         let marked = mark_announced(tx.as_mut(), tokens).await?;
         for token in marked {
             if is_admitted(tx.as_mut(), &token, now).await? {
-                let notice = Notice { topic: Topic::ExpiringToken(token.id), to: None };
+                let topic = Topic::ExpiringToken(token.id);
+                let notice = Notice { topic, rotation: None, to: None };
                 enqueue(tx.as_mut(), &notice, now, now).await?;
             }
         }

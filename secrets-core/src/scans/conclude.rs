@@ -12,16 +12,16 @@ use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{FindingId, Result};
 use crate::store::{FindingRecord, ScanRecord};
 
-/// Maximum number of stored scans of each project, and of the scans of a team that belong to no
-/// project: as many as a list shows.
+/// Maximum number of stored scans with findings of each project, and of a team without a project:
+/// as many as a list shows. The maximum number of scans without findings is the same.
 const MAX_STORED: u32 = LIMIT;
 
 /// Maximum number of scans deleted when a scan is stored, so that the transaction is short.
 const MAX_DELETED: u32 = 5;
 
 /// Stores a finished scan with its findings. A finding that the team marked as false positive or
-/// ignored in an earlier scan starts with that status. Deletes the oldest scans of the project, so
-/// that 100 are left; a scan without a project replaces the oldest scans of the team without one.
+/// ignored in an earlier scan starts with that status. Of each project, and of the scans of a team
+/// without a project, the newest 100 scans with findings and the newest 100 without are kept.
 #[derive(Debug)]
 pub struct ConcludeScan {
     /// Scan whose search has ended.
@@ -42,7 +42,7 @@ impl Operation for ConcludeScan {
         let scan = scan_record(cx, &self.scan)?;
         let findings = finding_records(cx, self.scan).await?;
         // Before the insertion, so that the new scan is kept even if it started before the others.
-        cx.tx().prune_excess_scans(team, project, MAX_STORED - 1, MAX_DELETED).await?;
+        cx.tx().prune_excess_scans(&scan, MAX_STORED - 1, MAX_DELETED).await?;
         cx.tx().insert_scan(&scan, &findings).await?;
 
         cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());

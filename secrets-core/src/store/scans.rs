@@ -41,6 +41,14 @@ pub struct ScanRecord {
     pub completed_at: Time,
 }
 
+impl ScanRecord {
+    /// True if the scan has findings.
+    #[must_use]
+    pub fn has_findings(&self) -> bool {
+        self.high > 0 || self.medium > 0 || self.low > 0
+    }
+}
+
 /// A finding of a scan. The credential that was found is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingRecord {
@@ -161,13 +169,13 @@ pub trait ScanWrites: Send {
     /// scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 
-    /// Deletes the scans of a team and project (with `None`: the scans of the team that belong to no
-    /// project) with their findings, oldest first, at most `limit`, except the newest `keep`. Keeps
-    /// the saved statuses of fingerprints. Returns the number of deleted scans.
+    /// Deletes scans of the same team and project as `scan`, or that belong to no project either,
+    /// with their findings, at most `limit`, except the newest `keep`. Deletes only scans with
+    /// findings if `scan` has findings, and otherwise only scans without. Keeps the saved statuses
+    /// of fingerprints. Returns the number of deleted scans.
     async fn prune_excess_scans(
         &mut self,
-        team: TeamId,
-        project: Option<ProjectId>,
+        scan: &ScanRecord,
         keep: u32,
         limit: u32,
     ) -> StoreResult<u64>;

@@ -58,7 +58,7 @@ struct WorkerResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
     /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `epoch` if the database was
-    /// replaced by an earlier state of it, `project keys`, `project purge`, `rotation`, `rotation
+    /// replaced by an earlier state of it or its epoch cannot be copied, `project keys`, `project purge`, `rotation`, `rotation
     /// record`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
     work: &'static str,
     /// ID of the batch, team, project, rotation or webhook. Absent for the epoch, and for audit

@@ -98,6 +98,23 @@ async fn a_rotation_is_announced_once_a_day(kind: Kind) {
     }
 }
 
+/// After 200 further attempts, the attempt that a waiting notice is about is deleted.
+async fn a_rotation_is_announced_although_its_attempt_was_deleted(kind: Kind) {
+    let app = server(kind).await;
+    let main = Rotated::create(&app, "alice").await;
+    fail(&app, &main).await;
+    let rotation = main.record(&app).await.id;
+    let mut tx = app.store.begin().await.unwrap();
+    assert_eq!(tx.trim_attempts(rotation, 0, 9).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    deliver(&app).await;
+
+    let sent = app.mailer.sent();
+    assert_eq!(recipients(&sent), ["alice@example.com"]);
+    assert!(sent[0].text.contains(Fault::AdminRejected.sentence()), "{}", sent[0].text);
+}
+
 async fn a_rotation_that_works_again_before_the_mail_is_sent_is_not_announced(kind: Kind) {
     let app = server(kind).await;
     let main = Rotated::create(&app, "alice").await;
@@ -225,7 +242,9 @@ async fn a_notice_that_waits_holds_only_ids(kind: Kind) {
     let due = app.store.read().await.unwrap().due_deliveries("notice", now, None, 9).await.unwrap();
     let id = main.history().await[0]["id"].clone();
     let payload: serde_json::Value = serde_json::from_str(&due[0].payload).unwrap();
-    assert_eq!(payload, json!({ "topic": { "failed_attempt": id }, "to": null }));
+    let rotation = main.record(&app).await.id;
+    let ids = json!({ "topic": { "failed_attempt": id }, "rotation": rotation, "to": null });
+    assert_eq!(payload, ids);
 }
 
 async fn a_rotation_that_is_deleted_before_the_mail_is_sent_is_not_announced(kind: Kind) {
@@ -319,6 +338,7 @@ async fn a_team_gets_at_most_100_notices_about_tokens_in_a_day(kind: Kind) {
 on_every_store![;
     owners_and_admins_get_mail_about_a_rotation_that_fails,
     a_rotation_is_announced_once_a_day,
+    a_rotation_is_announced_although_its_attempt_was_deleted,
     a_rotation_that_works_again_before_the_mail_is_sent_is_not_announced,
     owners_and_admins_get_mail_a_week_before_a_token_expires,
     a_token_that_lives_for_a_week_is_not_announced,

@@ -14,7 +14,7 @@ use crate::outbox::{Channel, DeliveryPermit, settle};
 use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use crate::rotations::sealing::RotationContext;
 use crate::store::{
-    DeliveryRecord, RotationLocation, RotationRecord, StoreError, StoreResult, Tx,
+    DeliveryRecord, Reads, RotationLocation, RotationRecord, StoreError, StoreResult, Tx,
     WebhookDeliveryRecord, WebhookRecord,
 };
 
@@ -110,8 +110,7 @@ async fn deliver_webhook(
     claimed: &DeliveryRecord,
 ) -> StoreResult<()> {
     let Some(due) = due(engine, claimed).await? else {
-        // The delivery was deleted or finished in the meantime.
-        return settle(engine.store().begin().await?, claimed, None).await;
+        return settle_ended(engine, claimed).await;
     };
     if !due.webhook.enabled || due.place.is_deleted {
         return settle_webhook(engine, claimed, due, Outcome::Dropped).await;
@@ -133,12 +132,31 @@ async fn deliver_webhook(
     settle_webhook(engine, claimed, due, outcome).await
 }
 
-async fn due(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {
+/// Removes a delivery from the outbox that was deleted, has ended, or failed because newer events
+/// replaced it.
+async fn settle_ended(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<()> {
+    let delivery = webhook_delivery(engine.store().read().await?.as_mut(), claimed).await?;
+    settle(engine.store().begin().await?, claimed, None).await?;
+    if delivery.is_some_and(|delivery| delivery.status == DeliveryStatus::Failed) {
+        engine.counters().count_delivery(DeliveryEnd::GivenUp);
+    }
+    Ok(())
+}
+
+/// Loads the webhook delivery that a delivery in the outbox sends.
+async fn webhook_delivery(
+    reads: &mut dyn Reads,
+    claimed: &DeliveryRecord,
+) -> StoreResult<Option<WebhookDeliveryRecord>> {
     let Ok(sending) = serde_json::from_str::<OutboxPayload>(&claimed.payload) else {
         return Ok(None);
     };
+    reads.webhook_delivery(sending.delivery).await
+}
+
+async fn due(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {
     let mut reads = engine.store().read().await?;
-    let delivery = reads.webhook_delivery(sending.delivery).await?;
+    let delivery = webhook_delivery(reads.as_mut(), claimed).await?;
     let pending = delivery.filter(|found| found.status == DeliveryStatus::Pending);
     let Some(delivery) = pending else { return Ok(None) };
     let Some(webhook) = reads.webhook(delivery.webhook).await? else { return Ok(None) };

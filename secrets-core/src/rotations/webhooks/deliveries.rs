@@ -44,9 +44,12 @@ pub struct WebhookDelivery {
     pub created_at: Time,
 }
 
-/// Maximum number of deliveries in a list. Also the maximum number of pending deliveries, and of
-/// deliveries that have ended, that are kept for a webhook.
+/// Maximum number of pending deliveries, and of deliveries that have ended, that are kept for a
+/// webhook.
 pub(super) const MAX_DELIVERIES: u32 = 100;
+
+/// Maximum number of deliveries in a list: all that are kept.
+const MAX_LISTED: u32 = 2 * MAX_DELIVERIES;
 
 impl Operation for ListDeliveries {
     const NAME: &'static str = "webhook.deliveries";
@@ -58,7 +61,7 @@ impl Operation for ListDeliveries {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<WebhookDelivery>> {
         let (_, rotation) = webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
-        let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_DELIVERIES).await?;
+        let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_LISTED).await?;
         Ok(deliveries.into_iter().map(Into::into).collect())
     }
 }

@@ -133,22 +133,26 @@ impl ScanWrites for Session<Pending> {
 
     async fn prune_excess_scans(
         &mut self,
-        team: TeamId,
-        project: Option<ProjectId>,
+        scan: &ScanRecord,
         keep: u32,
         limit: u32,
     ) -> StoreResult<u64> {
         let state = self.state_mut();
-        let scans = state.scans.values();
-        let scans = scans.filter(|scan| scan.team == team && scan.project == project);
-        let mut excess: Vec<_> = scans.map(|scan| (scan.created_at, scan.id)).collect();
-        excess.sort_unstable();
-        excess.truncate(excess.len().saturating_sub(keep as usize).min(limit as usize));
-        for (_, scan) in &excess {
-            state.scans.remove(scan);
-            state.findings.remove(scan);
+        let is_like = |other: &ScanRecord| {
+            (other.team, other.project, other.has_findings())
+                == (scan.team, scan.project, scan.has_findings())
+        };
+        let scans = state.scans.values().filter(|other| is_like(other));
+        let mut newest: Vec<_> = scans.map(|scan| (scan.created_at, scan.id)).collect();
+        newest.sort_unstable_by(|one, other| other.cmp(one));
+        let excess = newest.into_iter().skip(keep as usize).take(limit as usize);
+        let mut deleted = 0;
+        for (_, scan) in excess {
+            state.scans.remove(&scan);
+            state.findings.remove(&scan);
+            deleted += 1;
         }
-        Ok(excess.len() as u64)
+        Ok(deleted)
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {

@@ -268,41 +268,47 @@ pub async fn old_scans_are_pruned(store: &dyn Store) {
     assert_eq!(marks, [(found.fingerprint, Ignored)]);
 }
 
-/// `prune_excess_scans` deletes the oldest scans of a project with their findings, or the oldest
-/// scans of a team that belong to no project, up to the limit. It keeps the newest scans, the
-/// scans of other projects and teams, and the statuses saved for fingerprints.
+/// `prune_excess_scans` deletes scans of the same project with their findings, or of the same team
+/// without a project, up to the limit. It keeps the newest scans, the scans of other projects and
+/// teams, and the statuses saved for fingerprints. Scans with and without findings are counted
+/// separately.
 pub async fn excess_scans_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, project) = (world.team.id, Some(world.project.id));
-    let of_none = |age| ScanRecord { created_at: at(age), ..scan(&world.team, &world.owner) };
-    let of_project = [4, 1, 3, 2].map(|age| ScanRecord { project, ..of_none(age) });
+    let clean = ScanRecord { high: 0, medium: 0, low: 0, ..scan(&world.team, &world.owner) };
+    let of_none =
+        |age| ScanRecord { id: ScanId::draw(at(0)), created_at: at(age), ..clean.clone() };
+    let of_project = [4, 1, 3, 2].map(|age| ScanRecord { project, low: 1, ..of_none(age) });
     let [newest, oldest, third, second] = &of_project;
+    let without = [5, 6].map(|age| ScanRecord { project, ..of_none(age) });
     let of_team = [5, 1].map(of_none);
     let other = ScanRecord { created_at: at(1), ..scan(&world.other_team, &world.outsider) };
     let found = finding(oldest, 0);
     let mut tx = begin(store).await;
     tx.mark(team, found.fingerprint, Some(Ignored)).await.unwrap();
-    for scan in of_project.iter().chain(&of_team).chain([&other]) {
+    for scan in of_project.iter().chain(&without).chain(&of_team).chain([&other]) {
         let findings = std::slice::from_ref(&found);
         let findings = if scan.id == oldest.id { findings } else { &[] };
         tx.insert_scan(scan, findings).await.unwrap();
     }
 
-    assert_eq!(tx.prune_excess_scans(team, project, 4, 9).await.unwrap(), 0);
-    assert_eq!(tx.prune_excess_scans(team, project, 1, 2).await.unwrap(), 2);
-    let left = tx.scans(&[team], project, 9).await.unwrap();
-    assert_eq!(left, [newest.clone(), third.clone()]);
+    assert_eq!(tx.prune_excess_scans(newest, 4, 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_excess_scans(newest, 1, 1).await.unwrap(), 1);
+    assert_eq!(tx.scan(third.id).await.unwrap(), None);
+    assert_eq!(tx.prune_excess_scans(oldest, 1, 9).await.unwrap(), 2);
     assert_eq!(tx.scan(second.id).await.unwrap(), None);
-    assert_eq!(tx.prune_excess_scans(team, project, 1, 9).await.unwrap(), 1);
-    assert_eq!(tx.prune_excess_scans(world.other_team.id, project, 0, 9).await.unwrap(), 0);
-    let all = tx.scans(&[team, world.other_team.id], None, 9).await.unwrap();
-    assert_eq!(all.len(), 4);
-    assert_eq!(tx.prune_excess_scans(team, None, 1, 9).await.unwrap(), 1);
+    let left = tx.scans(&[team], project, 9).await.unwrap();
+    assert_eq!(left, [without[1].clone(), without[0].clone(), newest.clone()]);
+    assert_eq!(tx.prune_excess_scans(&without[0], 1, 9).await.unwrap(), 1);
+    assert_eq!(tx.prune_excess_scans(&of_team[0], 1, 9).await.unwrap(), 1);
 
     let mut seen = committed(store, tx).await;
-    let [kept, _] = of_team;
     let left = seen.scans(&[team, world.other_team.id], None, 9).await.unwrap();
-    assert_eq!(left, [kept, newest.clone(), other]);
+    let [of_team, _] = of_team;
+    assert_eq!(left.len(), 4);
+    for kept in [&without[1], newest, &of_team, &other] {
+        assert!(left.contains(kept), "{kept:?}");
+    }
     assert_eq!(seen.findings(oldest.id).await.unwrap(), []);
     let marks = seen.marks(team, &[found.fingerprint]).await.unwrap();
     assert_eq!(marks, [(found.fingerprint, Ignored)]);

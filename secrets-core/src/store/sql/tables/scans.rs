@@ -169,28 +169,25 @@ impl ScanWrites for Session<Transaction> {
 
     async fn prune_excess_scans(
         &mut self,
-        team: TeamId,
-        project: Option<ProjectId>,
+        scan: &ScanRecord,
         keep: u32,
         limit: u32,
     ) -> StoreResult<u64> {
         let mut statement = QueryBuilder::<Db>::new(
-            "DELETE FROM scans WHERE id IN
-                 (SELECT id FROM (SELECT id, created_at FROM scans WHERE team_id = ",
+            "DELETE FROM scans WHERE id IN (SELECT id FROM scans WHERE team_id = ",
         );
-        statement.push_bind(team.uuid());
-        match project {
+        statement.push_bind(scan.team.uuid());
+        match scan.project {
             Some(project) => statement.push(" AND project_id = ").push_bind(project.uuid()),
             None => statement.push(" AND project_id IS NULL"),
         };
-        // SQLite accepts an offset only after a limit.
         statement
+            .push(" AND (high + medium + low > 0) = ")
+            .push_bind(scan.has_findings())
             .push(" ORDER BY created_at DESC, id DESC LIMIT ")
-            .push_bind(i64::from(u32::MAX))
+            .push_bind(i64::from(limit))
             .push(" OFFSET ")
             .push_bind(i64::from(keep))
-            .push(") AS excess ORDER BY created_at, id LIMIT ")
-            .push_bind(i64::from(limit))
             .push(")");
         self.write(statement.build()).await
     }
