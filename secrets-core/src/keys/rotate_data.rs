@@ -247,7 +247,7 @@ impl Keys {
                     Ok(counters) => {
                         manifests.open(engine.keyring(), environment, &counters, counters.revision);
                     }
-                    // It was deleted and purged after its records were read.
+                    // The environment was purged after the records were read.
                     Err(StoreError::Stale(_)) => {}
                     Err(error) => return Err(error.into()),
                 }

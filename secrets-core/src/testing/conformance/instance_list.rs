@@ -17,6 +17,10 @@ macro_rules! instance_conformance {
             a_deleted_environment_can_be_purged_and_not_restored
             a_deleted_environment_of_a_deleted_team_is_purged
         }
+        deletion_races(spawn) {
+            an_environment_is_deleted_once
+            a_concurrently_deleted_environment_keeps_no_records
+        }
         manifests() {
             an_environment_has_the_last_manifest
             entries_of_a_manifest_are_the_current_secrets

@@ -47,8 +47,6 @@ macro_rules! store_conformance {
             a_locked_team_size_is_read_exactly
             a_locked_project_is_counted_exactly
             a_touched_environment_is_counted_exactly
-            an_environment_is_deleted_once
-            a_concurrently_deleted_environment_keeps_no_records
             another_transaction_sees_nothing_uncommitted
         }
         read_races(spawn) {

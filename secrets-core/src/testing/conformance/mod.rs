@@ -28,6 +28,7 @@ pub mod claims;
 pub mod committed_changes;
 pub mod deleted_environments;
 pub mod deleted_teams;
+pub mod deletion_races;
 pub mod device_logins;
 pub mod environments;
 pub mod inheritance_chains;
