@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::slice::from_ref;
 
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, Row, SqlitePool};
 use tempfile::TempDir;
 
 use super::tables::{anonymizations, attempts, audit, due, resolve, tokens, webhooks};
@@ -17,6 +17,13 @@ async fn opened() -> (SqlStore, TempDir) {
     (open(&folder.path().join("secrets.db"), StoreOptions::default()).await.unwrap(), folder)
 }
 
+/// Returns the steps of the query plan of a statement.
+async fn plan(pool: &SqlitePool, text: &str) -> Vec<String> {
+    let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+    let rows = explained.fetch_all(pool).await.unwrap();
+    rows.iter().map(|row| row.get("detail")).collect()
+}
+
 fn unavailable<T>(result: StoreResult<T>) -> Cause {
     match result {
         Err(StoreError::Unavailable(cause)) => cause,
@@ -30,9 +37,7 @@ async fn resolving_an_environment_scans_no_secrets() {
     let (store, _folder) = opened().await;
 
     for text in [resolve::KEY, resolve::ALL] {
-        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-        let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        let plan = plan(&store.pools().readers, text).await;
 
         assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
         assert!(!plan.iter().any(|step| step.starts_with("SCAN s")), "{plan:#?}");
@@ -47,9 +52,7 @@ async fn a_replacement_scans_no_table() {
 
     let statements = replacement::replacement(&next).into_string();
     for text in statements.split(';') {
-        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-        let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        let plan = plan(&store.pools().writers, text).await;
 
         // The new versions, and their sums.
         let is_small = |step: &String| {
@@ -71,9 +74,7 @@ async fn due_rows_are_found_along_their_index() {
         (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
         (anonymizations::ENTRIES, "SEARCH audit_log USING INDEX audit_log_actor"),
     ] {
-        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-        let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        let plan = plan(&store.pools().readers, text).await;
 
         assert!(plan[0].starts_with(index), "{plan:#?}");
         assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
@@ -89,9 +90,7 @@ async fn surplus_rows_are_found_along_their_index() {
         (webhooks::DELETE_SURPLUS, "INDEX webhook_deliveries_webhook (webhook_id=?)"),
         (attempts::TRIM, "INDEX sqlite_autoindex_rotation_attempts_2 (rotation_id=?)"),
     ] {
-        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-        let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        let plan = plan(&store.pools().writers, text).await;
 
         assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
         // The deliveries that were examined.
@@ -104,10 +103,8 @@ async fn surplus_rows_are_found_along_their_index() {
 async fn the_next_team_of_the_audit_log_is_found_along_the_index_of_chains() {
     let (store, _folder) = opened().await;
 
-    let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", audit::NEXT_AUDITED_TEAM));
-    let rows = sqlx::query(text).fetch_all(&store.pools().readers).await.unwrap();
+    let plan = plan(&store.pools().readers, audit::NEXT_AUDITED_TEAM).await;
 
-    let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
     assert_eq!(plan.len(), 1, "{plan:?}");
     assert!(plan[0].contains("SEARCH") && plan[0].contains("audit_log_chain"), "{plan:?}");
 }
@@ -124,9 +121,7 @@ async fn new_entries_are_found_along_their_index() {
 
     for (text, count) in [(audit::UNSEALED_TEAMS, 3), (&of_a_team, 1), (&of_none, 1), (&counted, 1)]
     {
-        let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}"));
-        let rows = sqlx::query(text).fetch_all(&store.pools().readers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        let plan = plan(&store.pools().readers, text).await;
 
         let searches: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
         let indexes = ["INDEX audit_log_unsealed", "(team_id=? AND position=?)"];
