@@ -1,14 +1,13 @@
 //! Invitation e-mails.
 
 use async_trait::async_trait;
-use chrono::{Days, NaiveTime};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::page;
 use crate::crypto::{Fingerprint, InvitationToken};
 use crate::engine::{Context, Engine, Write};
-use crate::model::{Bound, Error, InvitationId, Result};
+use crate::model::{Bound, Error, InvitationId, Result, next_day};
 use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
@@ -52,7 +51,7 @@ pub(super) async fn enqueue(
 /// Counts an e-mail against the daily limits of its sender and its recipient. Fails if one of the
 /// limits is exceeded.
 async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<()> {
-    let tomorrow = (cx.now().date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
+    let tomorrow = next_day(cx.now());
     let sender = cx.caller.person()?.id;
     // The counter contains a MAC instead of the address, because the counter may outlive the
     // invitation.

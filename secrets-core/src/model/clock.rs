@@ -2,12 +2,17 @@
 
 use std::sync::Mutex;
 
-use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use chrono::{DateTime, Days, NaiveTime, SubsecRound, TimeDelta, Utc};
 
 use crate::model::lock::lock;
 
 /// Point in time in UTC, with a precision of microseconds, which every store keeps without loss.
 pub type Time = DateTime<Utc>;
+
+/// Returns the beginning of the day (UTC) after this time.
+pub(crate) fn next_day(now: Time) -> Time {
+    (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc()
+}
 
 /// Source of the current time.
 pub trait Clock: Send + Sync {

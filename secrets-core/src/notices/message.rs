@@ -45,7 +45,7 @@ async fn about_rotation(
     rotation: Option<RotationId>,
     links: &BaseUrl,
 ) -> StoreResult<Option<Message>> {
-    // Deleted after many further attempts.
+    // The attempt is deleted after many further ones.
     let attempt = reads.attempt(attempt).await?;
     let rotation = attempt.as_ref().map(|attempt| attempt.rotation).or(rotation);
     let Some(rotation) = rotation else { return Ok(None) };

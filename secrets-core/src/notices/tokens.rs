@@ -1,10 +1,10 @@
 //! Worker that enqueues a notice for each service token that expires within a week.
 
-use chrono::{Days, NaiveTime, TimeDelta};
+use chrono::TimeDelta;
 
 use super::{Notice, Topic, enqueue};
 use crate::engine::{Engine, Periodic, Schedule};
-use crate::model::Time;
+use crate::model::{Time, next_day};
 use crate::store::{StoreError, StoreResult, TokenRecord, Tx};
 
 /// Time before the expiry of a token at which the notice about it is sent.
@@ -77,9 +77,8 @@ async fn mark_announced(
 /// Counts a notice about a service token against the daily limit of its team. Returns true if the
 /// limit is not exceeded.
 async fn is_admitted(tx: &mut dyn Tx, token: &TokenRecord, now: Time) -> StoreResult<bool> {
-    let tomorrow = (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
     let counter = format!("expiring-tokens/{}", token.team);
-    Ok(tx.count_mail(&counter, tomorrow).await? <= DAILY_OF_TEAM)
+    Ok(tx.count_mail(&counter, next_day(now)).await? <= DAILY_OF_TEAM)
 }
 
 /// True if a new token lives for at most a week. A notice is then unnecessary, because the token's

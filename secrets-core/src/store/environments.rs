@@ -183,8 +183,8 @@ pub trait EnvironmentWrites: Send {
 
     /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if
     /// another environment of the project has the same name, ignoring case, and with `Stale` if the
-    /// environment does not exist or its project is deleted. The caller must have locked the project row, so that no other
-    /// transaction uses the name at the same time.
+    /// environment does not exist or its project is deleted. The caller must have locked the project
+    /// row, so that no other transaction uses the name at the same time.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
     /// Deletes an environment: deletes its permissions, removes the environment from the scope of
