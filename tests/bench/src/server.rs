@@ -43,7 +43,8 @@ impl Server {
     }
 
     /// Starts the service that is measured. `database` is the URL of its database; if it is empty,
-    /// the service uses a new SQLite file.
+    /// the service uses a new SQLite file. Variables of OpenTelemetry (`OTEL_…`) are passed on, so
+    /// that the cost of traces can be measured.
     pub(crate) fn service(
         name: &'static str,
         program: &Path,
@@ -55,6 +56,9 @@ impl Server {
         command
             .arg("serve")
             .env_clear()
+            .envs(
+                std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OTEL_")),
+            )
             .env("SECRETS_LISTEN", "127.0.0.1:0")
             .env("SECRETS_DATABASE_URL", if database.is_empty() { &file } else { database })
             .env("SECRETS_ROOT_KEY", STANDARD.encode([7; 32]))
