@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}/secrets.db", folder.path().display());
     // Keep the root key in a real program: without it, nothing in the file can be read.
-    let builder = Service::builder(store::open(&url.parse()?).await?).root_key(&Key::generate());
+    let builder = Service::builder(store::open(&url.parse()?).await?, &Key::generate());
     let service = builder.build().await?;
     let ada = Identity::new("my-program", "ada", "ada@example.com");
     let ada = service.sign_in(ada, Origin::default()).await?;

@@ -28,8 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Allow connections to the host although it may be private, and without TLS.
     let egress = EgressPolicy::parse(host)?;
     let gate = Arc::new(Dialer::new(egress.clone()));
-    let service = Service::builder(Arc::new(MemoryStore::new()))
-        .root_key(&Key::generate())
+    let service = Service::builder(Arc::new(MemoryStore::new()), &Key::generate())
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .options(Options { egress, ..Options::default() })
         .build()

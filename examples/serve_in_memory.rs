@@ -27,8 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signer = DevKey::generate()?;
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
-    let service = Service::builder(Arc::new(MemoryStore::new()))
-        .root_key(&Key::generate())
+    let service = Service::builder(Arc::new(MemoryStore::new()), &Key::generate())
         .clock(Arc::clone(&clock))
         .identity(Arc::new(identity))
         .offload(Arc::new(TokioOffload))

@@ -90,8 +90,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signer = DevKey::generate()?;
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
-    let service = Service::builder(store)
-        .root_key(&Key::generate())
+    let service = Service::builder(store, &Key::generate())
         .clock(Arc::clone(&clock))
         .identity(Arc::new(identity))
         .build()

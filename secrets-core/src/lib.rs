@@ -14,7 +14,7 @@
 //!
 //! # futures_executor::block_on(async {
 //! let store = Arc::new(MemoryStore::new());
-//! let service = Service::builder(store).root_key(&Key::generate()).build().await?;
+//! let service = Service::builder(store, &Key::generate()).build().await?;
 //! let ada = Identity::new("my-program", "ada", "ada@example.com");
 //! let ada = service.sign_in(ada, Origin::default()).await?;
 //!

@@ -32,7 +32,7 @@ const MANY: usize = 1_000;
 /// Creates a service with an environment of 1,000 secrets, and a service token that can read all
 /// projects of the team. Returns the service and the token string.
 async fn filled() -> (Service, String) {
-    let service = Service::builder(Arc::new(MemoryStore::new())).root_key(&Key::generate());
+    let service = Service::builder(Arc::new(MemoryStore::new()), &Key::generate());
     let service = service.build().await.unwrap();
     let alice = Identity::new("here", "alice", "alice@example.com");
     let caller = service.sign_in(alice, Origin::default()).await.unwrap();

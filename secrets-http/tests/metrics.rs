@@ -61,7 +61,7 @@ async fn serve(
     let folder = TempDir::new().unwrap();
     let file = Location::Sqlite(folder.path().join("secrets.db"));
     let store = open_with(&file, StoreOptions::default()).await.unwrap();
-    let builder = Service::builder(store).root_key(&Key::generate()).clock(Arc::clone(&clock));
+    let builder = Service::builder(store, &Key::generate()).clock(Arc::clone(&clock));
     let service = builder.identity(identity).build().await.unwrap();
     let (listener, metrics) = (bind().await, bind().await);
     let address = listener.local_addr().unwrap();

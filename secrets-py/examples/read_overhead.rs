@@ -26,8 +26,7 @@ async fn main() -> Result<(), Failure> {
     let url = std::env::args().nth(1).ok_or("usage: read_overhead URL")?;
     let location: Location = url.parse()?;
     // As in the package: with time limits and background work.
-    let service = Service::builder(store::open(&location).await?)
-        .root_key(&Key::generate())
+    let service = Service::builder(store::open(&location).await?, &Key::generate())
         .offload(Arc::new(TokioOffload))
         .timer(Arc::new(TokioTimer))
         .build()

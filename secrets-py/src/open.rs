@@ -38,8 +38,7 @@ pub(crate) async fn open(
 ) -> Result<Opened, StartError> {
     let gate = Arc::new(Dialer::new(egress.clone()));
     let store = store::open(&location).await?;
-    let service = Service::builder(Arc::clone(&store))
-        .root_key(&root)
+    let service = Service::builder(Arc::clone(&store), &root)
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .offload(Arc::new(TokioOffload))
         .timer(Arc::new(TokioTimer))

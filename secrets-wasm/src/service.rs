@@ -50,8 +50,7 @@ impl Service {
     pub fn memory(options: &JsValue) -> Result<Promise, Error> {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {
-            let service = secrets_core::Service::builder(Arc::new(MemoryStore::new()))
-                .root_key(&root)
+            let service = secrets_core::Service::builder(Arc::new(MemoryStore::new()), &root)
                 .clock(Arc::new(HostClock))
                 .build()
                 .await;

@@ -286,7 +286,7 @@ async fn an_error_is_an_object_with_a_text_and_a_code(app: App) {
 
     let body = json!({ "error": "project not found", "code": "not_found" });
     assert_eq!(unknown.is(404).json(), body);
-    let rule = "must be 1 to 100 characters without control characters";
+    let rule = "must be 1 to 100 characters without control or invisible characters";
     assert_eq!(
         invalid.is(400).json(),
         json!({

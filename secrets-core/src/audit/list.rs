@@ -191,7 +191,7 @@ mod tests {
         let options = StoreOptions { connections: Some(1), ..patient() };
         let store = sqlite::open(&folder.path().join("secrets.db"), options).await.unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let service = Service::builder(Arc::clone(&store)).root_key(&Key::generate());
+        let service = Service::builder(Arc::clone(&store), &Key::generate());
         let service = service.build().await.unwrap();
         let world = World::build(store.as_ref()).await;
         let (owner, outsider) = (caller(&world.owner), caller(&world.outsider));

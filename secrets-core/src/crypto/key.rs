@@ -1,6 +1,7 @@
 //! Symmetric encryption keys, and the interface to the root key.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hkdf::Hkdf;
@@ -119,6 +120,12 @@ impl StaticRootKey {
         let mut id = [0; 8];
         id.copy_from_slice(&key.derive(None, b"secrets-core/v1/root-id").as_bytes()[..8]);
         Self { id: RootKeyId(id), cipher: Cipher::new(key) }
+    }
+}
+
+impl From<&Key> for Arc<dyn RootKeys> {
+    fn from(key: &Key) -> Self {
+        Arc::new(StaticRootKey::new(key))
     }
 }
 

@@ -192,7 +192,7 @@ impl Failures {
 /// after many failures.
 fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
     let operation = error.downcast_ref::<crate::model::Error>();
-    let is_unavailable = matches!(operation, Some(crate::model::Error::Unavailable(_)))
+    let is_unavailable = operation.is_some_and(|error| error.kind() == "unavailable")
         || matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Unavailable(_)));
     if is_unavailable {
         (FIRST_DELAY_OF_STORE, MAX_DELAY_OF_STORE)

@@ -96,7 +96,7 @@ impl Engine {
         let result = self.run_recorded(caller, operation).instrument(span.clone()).await;
         if let Err(error) = &result {
             self.counters.count_failure(error);
-            if matches!(error, Error::Internal(_) | Error::Unavailable(_)) {
+            if matches!(error, Error::Internal(_) | Error::Unavailable(_) | Error::Unconfirmed(_)) {
                 span.record("otel.status_code", "ERROR");
             }
         }

@@ -15,8 +15,6 @@ use crate::store::{Reads, Sample, StoreError};
 /// Reason why the service cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// No root key was configured.
-    NoRootKey,
     /// The encryption keys of the instance cannot be decrypted.
     Keys(KeyringError),
     /// The database has data but no encryption keys: it was restored without its keys.
@@ -172,7 +170,6 @@ impl From<StoreError> for StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoRootKey => f.write_str("no root key was given"),
             Self::Keys(error) => error.fmt(f),
             Self::OrphanData => f.write_str(
                 "the database holds data but no key row: it was restored without its keys",
@@ -207,8 +204,7 @@ impl std::error::Error for StartError {
             Self::Keys(error) => Some(error),
             Self::Store(error) => Some(error),
             Self::Epochs(cause) => Some(cause.as_ref()),
-            Self::NoRootKey
-            | Self::OrphanData
+            Self::OrphanData
             | Self::Unreadable { .. }
             | Self::RolledBack { .. }
             | Self::OtherInstance { .. } => None,

@@ -235,9 +235,8 @@ mod tests {
     #[test]
     fn an_operation_that_reaches_its_limit_changes_nothing_and_holds_nothing() {
         let (store, timer) = (MemoryStore::new(), Arc::new(Hurried::default()));
-        let service = Service::builder(Arc::new(store.clone()))
-            .root_key(&Key::generate())
-            .timer(timer.clone());
+        let service =
+            Service::builder(Arc::new(store.clone()), &Key::generate()).timer(timer.clone());
         let service = block_on(service.build()).unwrap();
         let caller = Caller::anonymous(Origin::default());
 

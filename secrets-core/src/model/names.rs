@@ -107,9 +107,9 @@ names! {
 }
 
 const DISPLAY_NAME: ValidationRule =
-    ValidationRule::of("must be 1 to 100 characters without control characters");
+    ValidationRule::of("must be 1 to 100 characters without control or invisible characters");
 const EMAIL_ADDRESS: ValidationRule =
-    ValidationRule::of("must be an e-mail address of at most 254 characters");
+    ValidationRule::of("must be an e-mail address of at most 254 bytes");
 const ENVIRONMENT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 64 letters, digits, underscores and hyphens, begin with a letter or digit, and not be a UUID",
 );

@@ -37,7 +37,7 @@ pub(crate) const VALUE_SIZE: ValidationRule =
 
 /// Validation rule for the length and characters of descriptions.
 pub(crate) const SUMMARY: ValidationRule =
-    ValidationRule::of("must be at most 500 characters without control characters");
+    ValidationRule::of("must be at most 500 characters without control or invisible characters");
 
 impl ValidationRule {
     /// Creates a validation rule with this text and the general code [`Code::InvalidRequest`].

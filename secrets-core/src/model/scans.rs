@@ -36,39 +36,15 @@ impl FindingStatus {
     }
 }
 
-/// Severity of a scan finding.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
+named_enum! {
+    /// Severity of a scan finding.
+    #[derive(Default)]
+    Severity, "must be high, medium or low",
     /// The credential gives access to something important.
-    High,
+    High = "high",
     /// The credential gives access to something less important, or may give access.
     #[default]
-    Medium,
+    Medium = "medium",
     /// The match may not be a credential at all.
-    Low,
-}
-
-impl Severity {
-    /// All severities, highest first.
-    pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
-
-    /// Returns the name of the severity, as stored and as used in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
-    }
-
-    /// Returns the severity with this name; `None` if there is none.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|severity| severity.as_str() == name)
-    }
+    Low = "low",
 }

@@ -298,7 +298,7 @@ mod tests {
 
     async fn supervised(first: First, schedule: Schedule) -> (Supervisor, Arc<AtomicU32>) {
         let store = Arc::new(MemoryStore::new());
-        let service = Service::builder(store).root_key(&Key::generate()).build().await.unwrap();
+        let service = Service::builder(store, &Key::generate()).build().await.unwrap();
         let rounds = Arc::new(AtomicU32::new(0));
         let worker = Scripted { first, schedule, rounds: Arc::clone(&rounds) };
         let supervisor = Supervisor::new(vec![Arc::new(worker)]);

@@ -169,7 +169,7 @@ mod tests {
 
     async fn service() -> Service {
         let store = Arc::new(MemoryStore::new());
-        Service::builder(store).root_key(&Key::generate()).build().await.unwrap()
+        Service::builder(store, &Key::generate()).build().await.unwrap()
     }
 
     fn registry(service: &Service, limit: usize) -> Arc<WatchRegistry> {

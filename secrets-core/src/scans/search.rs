@@ -84,7 +84,7 @@ fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severit
     }
     let mut room = most;
     let mut kept = vec![false; found.len()];
-    for severity in Severity::ALL {
+    for severity in Severity::ALL.iter().copied() {
         for (kept, found) in kept.iter_mut().zip(&*found) {
             if severity_of(found) == severity && room > 0 {
                 (*kept, room) = (true, room - 1);

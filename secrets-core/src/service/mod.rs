@@ -18,7 +18,7 @@ pub use verify::VerifiedRecords;
 use zeroize::Zeroizing;
 
 use crate::bundle::{Signer, SigningKey};
-use crate::crypto::{ClientState, Undecryptable};
+use crate::crypto::{ClientState, RootKeys, Undecryptable};
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
 use crate::model::Result;
 use crate::store::Store;
@@ -40,7 +40,7 @@ use crate::tokens::uses::CredentialUses;
 ///
 /// # futures_executor::block_on(async {
 /// let store = Arc::new(MemoryStore::new());
-/// let service = Service::builder(store).root_key(&Key::generate()).build().await?;
+/// let service = Service::builder(store, &Key::generate()).build().await?;
 /// let ada = Identity::new("https://login.example.com", "ada", "ada@example.com");
 /// let caller = service.sign_in(ada, Origin::default()).await?;
 /// assert!(service.perform(&caller, ListProjects).await?.is_empty());
@@ -56,9 +56,14 @@ pub struct Service {
 const SIGN_IN: &str = "sign-in";
 
 impl Service {
-    /// Starts building a service that uses this store.
-    pub fn builder(store: Arc<dyn Store>) -> Builder {
-        Builder::new(store)
+    /// Starts building a service that uses this store and this root key: a [`Key`], or a key that
+    /// an external service, such as a KMS, keeps ([`RootKeys`]). The root key encrypts the encryption
+    /// keys of the instance. Without the same root key, the data in the store can never be decrypted
+    /// again.
+    ///
+    /// [`Key`]: crate::crypto::Key
+    pub fn builder(store: Arc<dyn Store>, root: impl Into<Arc<dyn RootKeys>>) -> Builder {
+        Builder::new(store, root.into())
     }
 
     /// Opens the service. Creates the encryption keys of the instance if the store is empty.

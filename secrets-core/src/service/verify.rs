@@ -272,7 +272,7 @@ mod tests {
     async fn service() -> Service {
         let store = Arc::new(MemoryStore::new());
         let clock = Arc::new(ManualClock::new(at(0)));
-        Service::builder(store).root_key(&Key::generate()).clock(clock).build().await.unwrap()
+        Service::builder(store, &Key::generate()).clock(clock).build().await.unwrap()
     }
 
     #[tokio::test]

@@ -293,7 +293,7 @@ async fn start(stores: [Arc<dyn Store>; 2], root: &Key) -> Vec<Service> {
     let options = Options { plans, rate_limit_per_team: 0, ..Options::default() };
     let mut nodes = Vec::new();
     for store in stores {
-        let node = Service::builder(store).root_key(root).options(options.clone());
+        let node = Service::builder(store, root).options(options.clone());
         nodes.push(node.build().await.unwrap());
     }
     nodes

@@ -195,7 +195,7 @@ async fn all_broken_rules_are_reported_without_values(app: App) {
 
     let (value, description) = (
         "must be at most 65536 bytes of UTF-8",
-        "must be at most 500 characters without control characters",
+        "must be at most 500 characters without control or invisible characters",
     );
     let key = "must be 1 to 255 letters, digits, underscores, dots and hyphens, and begin with a letter or underscore";
     let reserved = "must not be `export` or `bulk`, which the interface uses itself";

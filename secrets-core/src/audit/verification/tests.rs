@@ -26,7 +26,7 @@ impl Log {
     /// `at(position)`.
     async fn sealed(count: i64) -> Self {
         let store = MemoryStore::new();
-        let service = Service::builder(Arc::new(store.clone())).root_key(&Key::generate());
+        let service = Service::builder(Arc::new(store.clone()), &Key::generate());
         let (service, world) = (service.build().await.unwrap(), World::build(&store).await);
         let log = Self { store, service, world };
         let entries: Vec<_> = (1..=count).map(|age| log.entry(age)).collect();

@@ -20,7 +20,7 @@ struct Log {
 impl Log {
     async fn new() -> Self {
         let store = MemoryStore::new();
-        let service = Service::builder(Arc::new(store.clone())).root_key(&Key::generate());
+        let service = Service::builder(Arc::new(store.clone()), &Key::generate());
         let (service, world) = (service.build().await.unwrap(), World::build(&store).await);
         Self { store, service, world }
     }

@@ -64,8 +64,8 @@ pub fn operation(bytes: &[u8]) {
 /// Creates a service with the records of [`populate`].
 async fn service() -> Result<(Service, Caller)> {
     let clock = ManualClock::new(DateTime::from_timestamp(1_767_225_600, 0).unwrap());
-    let builder = Service::builder(Arc::new(MemoryStore::new())).clock(Arc::new(clock));
-    let service = builder.root_key(&Key::generate()).build().await.unwrap();
+    let builder = Service::builder(Arc::new(MemoryStore::new()), &Key::generate());
+    let service = builder.clock(Arc::new(clock)).build().await.unwrap();
     let identity = Identity::new("https://issuer.example", "ada", "ada@example.com");
     let caller = populate(&service, identity).await?;
     Ok((service, caller))

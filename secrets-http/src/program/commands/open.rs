@@ -274,7 +274,7 @@ pub(super) fn refused(error: &StartError) -> Failure {
     let exit = match error {
         StartError::Keys(KeyringError::Unavailable(_)) => Exit::RootKeyUnavailable,
         StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => Exit::Tampered,
-        StartError::Keys(KeyringError::RootKey { .. }) | StartError::NoRootKey => Exit::RootKey,
+        StartError::Keys(KeyringError::RootKey { .. }) => Exit::RootKey,
         StartError::OrphanData => Exit::OrphanData,
         StartError::Epochs(_) => Exit::Configuration,
         StartError::RolledBack { .. } | StartError::OtherInstance { .. } => {

@@ -177,7 +177,8 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     let options = Options {
         plans: plans(layers)?,
         operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
-        member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
+        member_access: optional(layers, "default_member_role", values::member_access)?
+            .unwrap_or_default(),
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
         scan_rules: scan_rules(layers)?,
         egress: egress(layers)?,

@@ -12,6 +12,7 @@ use hyper::Uri;
 use lettre::message::Mailbox;
 use lettre::{AsyncSmtpTransport, Tokio1Executor};
 use secrets_core::jwt::VerificationKey;
+use secrets_core::model::MemberAccess;
 use secrets_core::store::Location;
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
@@ -82,6 +83,10 @@ pub(super) fn root_key(text: &str) -> Result<Hidden<Zeroizing<[u8; 32]>>, Invali
 
 pub(super) fn shared_secret(text: &str) -> Result<VerificationKey, InvalidValue> {
     VerificationKey::shared(text.as_bytes()).map_err(|_| "must have 32 bytes or more")
+}
+
+pub(super) fn member_access(text: &str) -> Result<MemberAccess, InvalidValue> {
+    MemberAccess::from_name(text).ok_or("must be none, read, write or admin")
 }
 
 pub(super) fn count(text: &str) -> Result<u32, InvalidValue> {

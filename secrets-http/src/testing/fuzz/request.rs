@@ -111,8 +111,7 @@ impl Server {
         let verifier =
             FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
         let host = runtime.block_on(async {
-            let service = Service::builder(Arc::new(MemoryStore::new()))
-                .root_key(&Key::generate())
+            let service = Service::builder(Arc::new(MemoryStore::new()), &Key::generate())
                 .clock(Arc::clone(&clock))
                 .identity(Arc::new(verifier));
             let service = Arc::new(service.build().await.unwrap());

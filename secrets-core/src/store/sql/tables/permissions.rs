@@ -147,7 +147,7 @@ impl PermissionWrites for Session<Transaction> {
 /// Decodes the access level in a column; `None` for NULL.
 pub(super) fn granted(row: &Row<'_>, column: &'static str) -> StoreResult<Option<MemberAccess>> {
     match row.get::<Option<&str>>(column)? {
-        Some(_) => row.one_of(column, |name| name.parse().ok()).map(Some),
+        Some(_) => row.one_of(column, MemberAccess::from_name).map(Some),
         None => Ok(None),
     }
 }
@@ -157,7 +157,7 @@ fn record(row: &Row<'_>) -> StoreResult<PermissionRecord> {
         environment: row.id("id")?,
         user: row.id("user_id")?,
         team: row.id("team_id")?,
-        access: row.one_of("access", |name| name.parse().ok())?,
+        access: row.one_of("access", MemberAccess::from_name)?,
         granted_by: row.get("granted_by")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
@@ -167,7 +167,7 @@ fn record(row: &Row<'_>) -> StoreResult<PermissionRecord> {
 fn default(row: &Row<'_>) -> StoreResult<PermissionDefault> {
     Ok(PermissionDefault {
         project: row.id("id")?,
-        access: row.one_of("access", |name| name.parse().ok())?,
+        access: row.one_of("access", MemberAccess::from_name)?,
         set_by: row.get("set_by")?,
         updated_at: row.get("updated_at")?,
     })
@@ -176,7 +176,7 @@ fn default(row: &Row<'_>) -> StoreResult<PermissionDefault> {
 fn environment_default(row: &Row<'_>) -> StoreResult<EnvironmentDefault> {
     Ok(EnvironmentDefault {
         environment: row.id("id")?,
-        access: row.one_of("access", |name| name.parse().ok())?,
+        access: row.one_of("access", MemberAccess::from_name)?,
         set_by: row.get("set_by")?,
         created_at: row.get("created_at")?,
     })
