@@ -60,7 +60,7 @@ pub const SEAL_BATCHES: Periodic = Periodic {
 /// stored. Once this succeeds, the node is healthy again, even if a load balancer sends no requests
 /// to the unhealthy node.
 pub async fn probe(engine: &Engine) {
-    if engine.records() {
+    if engine.is_audit_log_written() {
         return;
     }
     let context =

@@ -27,8 +27,8 @@ pub struct Counters {
     /// Time of the last run of the audit worker after which all audit entries were in audit chains,
     /// as Unix time in seconds; 0 before the first such run.
     sealed_at: AtomicI64,
-    /// For each worker, by its name: the time at which its oldest waiting item became due; `None`
-    /// if the worker's last round left no due item waiting.
+    /// Time at which the oldest waiting item of each worker became due, by the name of the worker;
+    /// `None` if the worker's last round left no due item waiting.
     waiting_since: Mutex<BTreeMap<&'static str, Option<Time>>>,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,

@@ -79,7 +79,7 @@ pub struct FailingItem {
     pub failures: u32,
     /// Number of consecutive failures since `delays` last changed. Determines the delay before the
     /// next try.
-    with_delays: u32,
+    failures_with_delays: u32,
     /// Delay before the retry after the first failure, and maximum delay after many failures.
     delays: (TimeDelta, TimeDelta),
     /// Time of the next try of the item.
@@ -133,7 +133,7 @@ impl Failures {
     ) -> TimeDelta {
         let delays = delays_of(error);
         let failing = self.count(item, now, delays);
-        let delay = delay(failing.with_delays, delays);
+        let delay = delay(failing.failures_with_delays, delays);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
         delay
@@ -170,16 +170,16 @@ impl Failures {
     fn count(&self, item: WorkItem, now: Time, delays: (TimeDelta, TimeDelta)) -> FailingItem {
         let mut items = lock(&self.0);
         let new =
-            FailingItem { item, since: now, failures: 0, with_delays: 0, delays, retry_at: now };
+            FailingItem { item, since: now, failures: 0, failures_with_delays: 0, delays, retry_at: now };
         let known = items.get(&item).copied();
         let mut failing = known.unwrap_or(new);
         // An outage of the store does not lengthen the delay after a failure of the item itself.
         if failing.delays != delays {
-            (failing.delays, failing.with_delays) = (delays, 0);
+            (failing.delays, failing.failures_with_delays) = (delays, 0);
         }
         failing.failures = failing.failures.saturating_add(1);
-        failing.with_delays = failing.with_delays.saturating_add(1);
-        failing.retry_at = now + delay(failing.with_delays, delays);
+        failing.failures_with_delays = failing.failures_with_delays.saturating_add(1);
+        failing.retry_at = now + delay(failing.failures_with_delays, delays);
         let of_kind = |other: &&WorkItem| other.kind() == item.kind();
         if known.is_some() || items.keys().filter(of_kind).count() < MAX_ITEMS {
             items.insert(item, failing);

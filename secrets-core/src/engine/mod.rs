@@ -250,7 +250,7 @@ impl Engine {
     }
 
     /// True if the last attempt to store a batch of audit entries succeeded.
-    pub(crate) fn records(&self) -> bool {
+    pub(crate) fn is_audit_log_written(&self) -> bool {
         !self.audit.is_failing()
     }
 

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::ConcludedAttempt;
 use super::list::locked_rotation;
-use super::machine::{PermitKind, plan};
-use super::machine::{claim_rotation, time_out, work};
+use super::machine::{claim_rotation, plan, time_out, work};
 use super::sealing::RotationContext;
 use crate::access::LockedRow;
 use crate::engine::Engine;
@@ -123,7 +122,7 @@ async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttemp
         if let Some(entry) = history_entry(engine, begun.attempt).await? {
             return Ok(entry);
         }
-        match claim_rotation(engine, begun.rotation, PermitKind::Person).await? {
+        match claim_rotation(engine, begun.rotation, TriggerType::Manual).await? {
             Some(claim) => work(engine, claim).await,
             None => rotators.timer.sleep(POLL_INTERVAL).await,
         }

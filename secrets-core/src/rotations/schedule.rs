@@ -24,15 +24,20 @@ pub(super) fn work_at(
     if has_open_attempt {
         return Some(now);
     }
-    let rotates = match rotation.status {
+    let checks = rotation.status != RotationStatus::Disabled;
+    let due = rotates(rotation).then_some(rotation.schedule.next_at);
+    let check = rotation.slots.check_at.filter(|_| checks);
+    [due, rotation.slots.retire_at, check].into_iter().flatten().min()
+}
+
+/// True if the service starts attempts of the rotation by itself: it is active, or in an error that
+/// the service retries.
+pub(super) fn rotates(rotation: &RotationRecord) -> bool {
+    match rotation.status {
         RotationStatus::Active => true,
         RotationStatus::Error => is_retried(rotation.failure.code.as_deref()),
         RotationStatus::Paused | RotationStatus::Disabled => false,
-    };
-    let checks = rotation.status != RotationStatus::Disabled;
-    let due = rotates.then_some(rotation.schedule.next_at);
-    let check = rotation.slots.check_at.filter(|_| checks);
-    [due, rotation.slots.retire_at, check].into_iter().flatten().min()
+    }
 }
 
 /// Converts a duration to a `TimeDelta`, which can be added to a `Time`.

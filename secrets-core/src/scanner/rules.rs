@@ -19,7 +19,7 @@ pub struct Rules {
     /// Allowlists that apply to the matches of all rules.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
-    /// For each keyword, the indices in `all` of the rules with this keyword.
+    /// Indices in `all` of the rules with each keyword.
     by_keyword: Vec<Vec<usize>>,
 }
 

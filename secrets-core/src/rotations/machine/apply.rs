@@ -9,7 +9,7 @@ use super::attempt::Attempt;
 use super::policy::{Reaction, Reason};
 use super::work::WorkResult;
 use crate::failpoint;
-use crate::model::rotations::AttemptState;
+use crate::model::rotations::{AttemptState, Outcome};
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 
 impl Attempt<'_, '_> {
@@ -94,7 +94,7 @@ impl Attempt<'_, '_> {
         tx.update_attempt(&self.record).await?;
         if is_new_identity(applied.identity.as_deref(), self.work.rotation.identity.as_deref()) {
             self.work.rotation.identity = applied.identity;
-            self.work.write(tx.as_mut(), true).await?;
+            self.work.write(tx.as_mut()).await?;
         }
         tx.commit().await?;
         failpoint::reached("before-login").await;
@@ -112,7 +112,7 @@ impl Attempt<'_, '_> {
 
     /// Ends the attempt as failed. Called if the target database did not confirm the new password.
     async fn fail(&mut self, reason: Reason) -> WorkResult<()> {
-        self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
+        self.record = self.work.conclude(self.record.clone(), Outcome::Failed, reason).await?;
         Ok(())
     }
 }

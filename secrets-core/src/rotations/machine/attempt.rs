@@ -6,14 +6,13 @@ use super::super::sealing::{RotationContext, SealedField};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::super::{draw_password, slot_user};
 use super::claim::{is_rotation_due, take_unfinished};
-use super::policy::{Effect, Reason};
+use super::policy::{Effect, Reason, UNDECRYPTABLE, UNDECRYPTABLE_MESSAGE};
 use super::work::{Work, WorkResult};
 use crate::crypto::Keyring;
-use crate::engine::{Failures, WorkItem};
 use crate::failpoint;
-use crate::model::rotations::{AttemptState, Slot, TriggerType, WebhookEvent};
+use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType, WebhookEvent};
 use crate::model::{AttemptId, Result, Time};
-use crate::ports::rotator::{Login, Target};
+use crate::ports::rotator::{Fault, Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
 /// Maximum number of times that an attempt is resumed after its worker crashed. After more crashes,
@@ -79,7 +78,9 @@ impl Work<'_> {
         failpoint::reached("before-plan").await;
         let now = self.engine.now();
         let mut tx = self.begin().await?;
-        if !is_rotation_due(&self.rotation, now) {
+        // A user may have started an attempt, or stopped the rotation, since it was claimed.
+        let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
+        if has_open || !is_rotation_due(&self.rotation, now) {
             return Ok(());
         }
         let keys = (self.engine.keyring(), self.place.as_ref());
@@ -100,6 +101,10 @@ impl<'w, 'a> Attempt<'w, 'a> {
         work: &'w mut Work<'a>,
         mut record: AttemptRecord,
     ) -> WorkResult<()> {
+        if record.state == AttemptState::Applying {
+            // The command that was sent last has no known result.
+            record.error_code.get_or_insert_with(|| Fault::Interrupted.code().to_owned());
+        }
         let has_begun = record.state != AttemptState::Planned;
         if has_begun && !take_unfinished(work.engine, record.rotation) {
             record.resumed += 1;
@@ -110,7 +115,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
         if record.resumed > MAX_RESUMPTIONS {
             let message = "the worker crashed four times during this attempt";
             let reason = Reason::new("crashed", message, Effect::Error);
-            return work.conclude_failed(record, reason).await;
+            return work.conclude(record, Outcome::Failed, reason).await.map(drop);
         }
         Self::drive(work, record).await
     }
@@ -120,11 +125,9 @@ impl<'w, 'a> Attempt<'w, 'a> {
         let (target, login) = match Self::load(work, &record).await {
             Ok(loaded) => loaded,
             Err(crate::model::Error::Internal(_)) => {
-                let message = "the stored records of this rotation cannot be decrypted";
-                let reason = Reason::new("undecryptable", message, Effect::Error);
-                let item = WorkItem::RotationRecord(record.rotation);
-                work.engine.shared::<Failures>().report_scheduled(item, work.engine.now());
-                return work.conclude_failed(record, reason).await;
+                let reason = Reason::new(UNDECRYPTABLE, UNDECRYPTABLE_MESSAGE, Effect::Error);
+                work.report_undecryptable();
+                return work.conclude(record, Outcome::Failed, reason).await.map(drop);
             }
             Err(error) => return Err(error.into()),
         };

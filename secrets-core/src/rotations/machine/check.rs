@@ -5,8 +5,8 @@ use super::super::schedule::span;
 use super::super::slot_user;
 use super::work::{Work, WorkResult};
 use crate::engine::{Caller, Context, Read};
-use crate::model::Result;
 use crate::model::rotations::RotationStatus;
+use crate::model::{Error, Result};
 use crate::ports::rotator::{Fault, Login, Target};
 use crate::secrets::sealing::open_value;
 
@@ -15,25 +15,37 @@ const DRIFT: &str =
     "the server rejects the served credential: it was changed outside of this service";
 
 impl Work<'_> {
-    /// Checks the credential in the secrets and schedules the next check.
+    /// Checks the credential in the secrets and schedules the next check, also if the stored records
+    /// cannot be decrypted: a check that is due precedes all attempts.
     pub(super) async fn check(&mut self) -> WorkResult<()> {
-        let target = self.target().await?;
-        self.check_served_credential(&target).await?;
+        match self.target().await {
+            Ok(target) => self.check_served_credential(&target).await?,
+            Err(Error::Internal(_)) => self.report_undecryptable(),
+            Err(error) => return Err(error.into()),
+        }
         let checks = self.rotators.timings.checks;
         let mut tx = self.begin().await?;
         self.rotation.slots.checks = self.rotation.slots.checks.saturating_add(1);
         let next = usize::try_from(self.rotation.slots.checks).unwrap_or(usize::MAX);
         let pause = checks.get(next).or(checks.last()).copied().unwrap_or_default();
         self.rotation.slots.check_at = Some(self.engine.now() + span(pause));
-        self.write(tx.as_mut(), false).await?;
+        self.write(tx.as_mut()).await?;
         Ok(tx.commit().await?)
     }
 
     /// Checks that the credential in the secrets can log in. If the target database rejects it,
     /// stores an error and makes an active rotation due immediately, to replace the credential. If
-    /// the target is unreachable, changes nothing.
+    /// the target is unreachable, or if the credential cannot be decrypted, changes nothing.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
-        let Some(login) = self.served_login().await? else { return Ok(()) };
+        let login = match self.served_login().await {
+            Ok(Some(login)) => login,
+            Ok(None) => return Ok(()),
+            Err(Error::Internal(_)) => {
+                self.report_undecryptable();
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.settings.level) else {
             return Ok(());
         };
@@ -44,13 +56,11 @@ impl Work<'_> {
             return Ok(());
         }
         let mut tx = self.begin().await?;
-        self.rotation.failure.code = Some("drift".to_owned());
-        self.rotation.failure.message = Some(DRIFT.to_owned());
+        self.set_failure("drift", DRIFT.to_owned());
         if self.rotation.status == RotationStatus::Active {
             self.rotation.schedule.next_at = self.engine.now();
         }
-        let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
-        self.write(tx.as_mut(), has_open).await?;
+        self.write(tx.as_mut()).await?;
         self.record(tx.as_mut(), "rotation.drifted", &[]).await?;
         Ok(tx.commit().await?)
     }

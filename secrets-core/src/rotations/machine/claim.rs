@@ -8,15 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::super::connection;
-use super::super::schedule::span;
+use super::super::schedule::{rotates, span};
 use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
-use super::permits::{MAX_SCHEDULED, PermitKind, RotationPermits, RotationPlace};
+use super::permits::{MAX_SCHEDULED, RotationPermits, RotationPlace};
 use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Failures, Job, Schedule, WorkItem, Worker};
 use crate::limits::Permit;
 use crate::model::lock::lock;
-use crate::model::rotations::RotationStatus;
+use crate::model::rotations::{RotationStatus, TriggerType};
 use crate::model::{Error, Result, RotationId, Time};
 use crate::ports::rotators::Rotators;
 use crate::store::{DueRotation, Lease, RotationRecord, StoreResult};
@@ -89,7 +89,7 @@ pub struct Claim {
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let permits = permits(engine);
-    let node = [RotationPlace::Node(PermitKind::Schedule)];
+    let node = [RotationPlace::Node(TriggerType::Scheduled)];
     if engine.ports().rotators.is_none() {
         return Ok(claims);
     }
@@ -120,7 +120,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         if is_refused || permits.must_wait(&due.id) || failures.must_wait(item, engine.now()) {
             continue;
         }
-        match claim_rotation(engine, due.id, PermitKind::Schedule).await {
+        match claim_rotation(engine, due.id, TriggerType::Scheduled).await {
             Ok(Some(claim)) => claims.push(claim),
             Ok(None) => *refused.entry(due.team).or_default() += 1,
             Err(error @ Error::Unavailable(_)) if claims.is_empty() => return Err(error),
@@ -156,16 +156,19 @@ pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
 }
 
 /// Reserves a rotation for this node, if no other worker has reserved it and a permit is available.
+/// `trigger` tells whose limits apply: those of scheduled rotations, or those of rotations that a
+/// user started and waits for. A rotation whose project is being purged is not reserved, because the
+/// purge waits for the end of the last lease.
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,
-    kind: PermitKind,
+    trigger: TriggerType,
 ) -> Result<Option<Claim>> {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
-    let places = places(engine, rotation, kind).await?;
-    let permit = match kind {
-        PermitKind::Schedule => permits(engine).acquire(rotation, places),
-        PermitKind::Person => permits(engine).acquire_once(places),
+    let Some(places) = places(engine, rotation, trigger).await? else { return Ok(None) };
+    let permit = match trigger {
+        TriggerType::Scheduled => permits(engine).acquire(rotation, places),
+        TriggerType::Manual => permits(engine).acquire_once(places),
     };
     let Some(permit) = permit else { return Ok(None) };
     let now = engine.now();
@@ -178,20 +181,26 @@ pub(in crate::rotations) async fn claim_rotation(
 
 /// Returns the resources that limit concurrent work on a rotation: its database host, its team and
 /// this node. If the connection settings cannot be decrypted, a string that is unique to the
-/// rotation stands for the host.
-async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec<RotationPlace>> {
+/// rotation stands for the host. `None` if the rotation was deleted, or if its project is being
+/// purged.
+async fn places(
+    engine: &Engine,
+    id: RotationId,
+    trigger: TriggerType,
+) -> Result<Option<Vec<RotationPlace>>> {
     let unknown = format!("rotation {id}");
-    let mut places = vec![RotationPlace::Node(kind)];
     let mut reads = engine.store().read().await?;
     let (Some(rotation), Some(location)) =
         (reads.rotation(id).await?, reads.rotation_location(id).await?)
     else {
-        return Ok(places);
+        return Ok(None);
     };
+    if location.is_purged() {
+        return Ok(None);
+    }
     // Another node may have the driver. An unavailable store would be a reason to claim no others.
     engine.ports().database_kind(&rotation.settings.integration).map_err(Error::internal)?;
     let team = location.project.team;
-    places.push(RotationPlace::Team(kind, team));
     let target = match RotationContext::new(engine.keyring(), location) {
         Ok(context) => {
             let sealer = context.sealer(engine.keyring());
@@ -200,8 +209,11 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
         Err(_) => None,
     };
     let host = target.as_ref().map_or(&unknown, |target| &target.host);
-    places.push(RotationPlace::host(team, host));
-    Ok(places)
+    Ok(Some(vec![
+        RotationPlace::Node(trigger),
+        RotationPlace::Team(trigger, team),
+        RotationPlace::host(team, host),
+    ]))
 }
 
 /// Performs the next work on a claimed rotation. If the work is interrupted, another worker resumes
@@ -259,7 +271,7 @@ impl Work<'_> {
         // Nothing to do. Store the new time of work, or the rotation would be claimed again and
         // again.
         let mut tx = self.begin().await?;
-        self.write(tx.as_mut(), false).await?;
+        self.write(tx.as_mut()).await?;
         Ok(tx.commit().await?)
     }
 }
@@ -293,8 +305,7 @@ fn due_work(rotation: &RotationRecord, now: Time) -> Option<DueWork> {
 
 /// True if the status of the rotation permits a scheduled attempt, and the attempt is due.
 pub(super) fn is_rotation_due(rotation: &RotationRecord, now: Time) -> bool {
-    let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
-    rotates && rotation.schedule.next_at <= now
+    rotates(rotation) && rotation.schedule.next_at <= now
 }
 
 /// Rotations whose attempt was interrupted by an error in this process, not by a crash. Resuming

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{MAX_TIME_IN_ERROR, span};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
-use super::policy::{Effect, Reason};
+use super::policy::{Effect, Reason, UNDECRYPTABLE};
 use super::work::{Work, WorkResult};
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::model::{Result, Time};
@@ -24,7 +24,7 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
 }
 
 /// Codes of the reasons that end an attempt while a command to the target database may be running.
-const UNKNOWN_RESULT: [&str; 3] = ["crashed", "timed_out", "undecryptable"];
+const UNKNOWN_RESULT: [&str; 3] = ["crashed", "timed_out", UNDECRYPTABLE];
 
 /// True if the slot's user may have a password that is no longer stored after an attempt that failed
 /// for this reason, so that the login must be disabled later.
@@ -80,24 +80,6 @@ fn record_failure(rotation: &mut RotationRecord, reason: &Reason, timings: &Timi
 }
 
 impl Work<'_> {
-    /// Ends the attempt as failed and stores the reason.
-    pub(super) async fn conclude_failed(
-        &mut self,
-        attempt: AttemptRecord,
-        reason: Reason,
-    ) -> WorkResult<()> {
-        self.conclude(attempt, Outcome::Failed, reason).await.map(drop)
-    }
-
-    /// Ends an attempt as failed, stores the reason, and returns the changed attempt record.
-    pub(super) async fn conclude_failed_record(
-        &mut self,
-        attempt: AttemptRecord,
-        reason: Reason,
-    ) -> WorkResult<AttemptRecord> {
-        self.conclude(attempt, Outcome::Failed, reason).await
-    }
-
     /// Ends an unsuccessful attempt: stores its outcome and reason, and updates the rotation.
     /// Returns the changed attempt record.
     pub(super) async fn conclude(
@@ -149,7 +131,7 @@ impl Work<'_> {
             let kept = self.rotation.slots.retire_at.filter(|_| !was_applied);
             self.rotation.slots.retire_at = kept.or(Some(retire_at));
         }
-        self.write(tx, false).await?;
+        self.write(tx).await?;
         self.enqueue_event(tx, &attempt, WebhookEvent::Failed).await?;
         let action = match outcome {
             Outcome::RolledBack => "rotation.rolled_back",

@@ -38,6 +38,5 @@ mod work;
 pub(super) use attempt::plan;
 pub(in crate::rotations) use claim::claim_rotation;
 pub use claim::{Claim, RotationWorker, claim_rotations, end_rotation_leases, work};
-pub(in crate::rotations) use permits::PermitKind;
 pub(in crate::rotations) use revoke::lock_users;
 pub(in crate::rotations) use time_out::{force_lease, time_out};

@@ -1,6 +1,7 @@
 //! Limits on the number of rotations that a node works on concurrently.
 
 use crate::limits::{Place, QueuePermits};
+use crate::model::rotations::TriggerType;
 use crate::model::{RotationId, TeamId};
 
 /// Maximum number of scheduled rotations that a node works on at the same time. Manual rotations
@@ -20,16 +21,6 @@ const MAX_MANUAL_PER_TEAM: usize = 4;
 /// Permits to work on rotations: a rotation waits until a permit is free.
 pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 
-/// Origin of the work on a rotation: scheduled, or started by a user. Each origin has its own
-/// limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PermitKind {
-    /// Scheduled work: the rotation is due.
-    Schedule,
-    /// A user started the rotation and waits for the result.
-    Person,
-}
-
 /// Place with a maximum number of rotations that are worked on at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
@@ -37,10 +28,10 @@ pub(super) enum RotationPlace {
     /// otherwise, a team could delay the rotations of other teams by naming their hosts.
     Host(TeamId, String),
     /// This node, with separate limits for scheduled rotations and for those started by users.
-    Node(PermitKind),
+    Node(TriggerType),
     /// Team that owns the rotation, with separate limits for scheduled rotations and for those
     /// started by users.
-    Team(PermitKind, TeamId),
+    Team(TriggerType, TeamId),
 }
 
 impl RotationPlace {
@@ -55,10 +46,10 @@ impl Place for RotationPlace {
     fn limit(&self) -> usize {
         match self {
             Self::Host(..) => 1,
-            Self::Node(PermitKind::Schedule) => MAX_SCHEDULED,
-            Self::Node(PermitKind::Person) => MAX_MANUAL,
-            Self::Team(PermitKind::Schedule, _) => MAX_SCHEDULED_PER_TEAM,
-            Self::Team(PermitKind::Person, _) => MAX_MANUAL_PER_TEAM,
+            Self::Node(TriggerType::Scheduled) => MAX_SCHEDULED,
+            Self::Node(TriggerType::Manual) => MAX_MANUAL,
+            Self::Team(TriggerType::Scheduled, _) => MAX_SCHEDULED_PER_TEAM,
+            Self::Team(TriggerType::Manual, _) => MAX_MANUAL_PER_TEAM,
         }
     }
 }
@@ -81,15 +72,15 @@ mod tests {
 
     #[test]
     fn users_who_wait_have_permits_of_their_own() {
-        use PermitKind::{Person, Schedule};
-        let of_team = |kind| RotationPlace::Team(kind, team(1));
+        use TriggerType::{Manual, Scheduled};
+        let of_team = |trigger| RotationPlace::Team(trigger, team(1));
 
         for (place, limit) in [
             (RotationPlace::host(team(1), "db.example.com"), 1),
-            (RotationPlace::Node(Schedule), 4),
-            (of_team(Schedule), 2),
-            (RotationPlace::Node(Person), 8),
-            (of_team(Person), 4),
+            (RotationPlace::Node(Scheduled), 4),
+            (of_team(Scheduled), 2),
+            (RotationPlace::Node(Manual), 8),
+            (of_team(Manual), 4),
         ] {
             assert_eq!(place.limit(), limit, "{place:?}");
         }

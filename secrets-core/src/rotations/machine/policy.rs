@@ -27,6 +27,13 @@ pub(super) enum Effect {
     Disabled,
 }
 
+/// Error code of a rotation whose stored records cannot be decrypted.
+pub(super) const UNDECRYPTABLE: &str = "undecryptable";
+
+/// Error message for [`UNDECRYPTABLE`].
+pub(super) const UNDECRYPTABLE_MESSAGE: &str =
+    "the stored records of this rotation cannot be decrypted";
+
 /// Number of consecutive failures after which the status of a rotation becomes `error`.
 pub(super) const FAILURES: u32 = 5;
 

@@ -10,7 +10,8 @@ use super::super::connection;
 use super::super::schedule::{span, work_at};
 use super::super::sealing::RotationContext;
 use crate::engine::AuditContext;
-use crate::engine::{Caller, Engine};
+use crate::engine::{Caller, Engine, Failures, WorkItem};
+use crate::model::rotations::is_retried;
 use crate::model::{Error, Result, Subject, Time};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::rotators::Rotators;
@@ -99,16 +100,29 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores the rotation, and the time at which it next has work.
-    pub(super) async fn write(
-        &mut self,
-        tx: &mut dyn Tx,
-        has_open_attempt: bool,
-    ) -> WorkResult<()> {
+    /// Stores the rotation, and the time at which it next has work. The rotation's row must be
+    /// locked, so that the unfinished attempt, if there is one, is known.
+    pub(super) async fn write(&mut self, tx: &mut dyn Tx) -> WorkResult<()> {
+        let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
         let now = self.engine.now();
         self.rotation.updated_at = now;
-        self.rotation.schedule.work_at = work_at(&self.rotation, has_open_attempt, now);
+        self.rotation.schedule.work_at = work_at(&self.rotation, has_open, now);
         Ok(tx.update_rotation(&self.rotation).await?)
+    }
+
+    /// Sets the error code and message of the rotation, unless its present error needs a user: the
+    /// code of such an error keeps the service from starting attempts by itself.
+    pub(super) fn set_failure(&mut self, code: &str, message: String) {
+        let failure = &mut self.rotation.failure;
+        if is_retried(failure.code.as_deref()) {
+            (failure.code, failure.message) = (Some(code.to_owned()), Some(message));
+        }
+    }
+
+    /// Reports as failing work that the stored records of the rotation cannot be decrypted.
+    pub(super) fn report_undecryptable(&self) {
+        let item = WorkItem::RotationRecord(self.rotation.id);
+        self.engine.shared::<Failures>().report_scheduled(item, self.engine.now());
     }
 
     /// Runs `work` and renews the lease meanwhile. First makes sure that the lease lasts long

@@ -267,7 +267,7 @@ async fn an_unverified_mysql_gets_no_administrator_password() {
 }
 
 #[tokio::test]
-async fn locking_twice_is_locking() {
+async fn a_locked_user_stays_locked_when_it_is_locked_again() {
     for server in all() {
         let target = server.database("twice").await;
         let apply = apply(PermissionLevel::Read);
@@ -276,6 +276,9 @@ async fn locking_twice_is_locking() {
 
         for fence in [apply.fence, apply.fence, later] {
             server.rotator.lock(&target, fence, &apply.login.username).await.unwrap();
+
+            let login = server.rotator.verify(&target, &apply.login, apply.level).await;
+            assert_eq!(login.unwrap_err().fault, Fault::LoginRejected);
         }
 
         server.clear(&target, &[&apply]).await;

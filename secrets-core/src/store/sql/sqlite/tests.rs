@@ -359,15 +359,15 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     let mut options = StoreOptions::default();
     options.timeouts.write = Duration::from_millis(200);
     let store = open(&path, options).await.unwrap();
-    let connecting = SqliteConnectOptions::new().filename(&path);
-    let mut other = connecting.connect().await.unwrap();
+    let mut other = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
 
     unavailable(store.begin().await);
 
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     // The connection that waited was closed, and another takes its place.
-    while store.begin().await.is_err() {}
+    let again = async { while store.begin().await.is_err() {} };
+    tokio::time::timeout(Duration::from_secs(10), again).await.unwrap();
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ enum Found {
     None,
     /// All entries that exist now.
     Rest,
-    /// As many entries as permitted, the last of which has this place.
+    /// Maximum number of entries; the last one has this place.
     Full(Time, Uuid),
 }
 

@@ -91,7 +91,7 @@ impl List {
     }
 }
 
-/// For tables, writes `(hidden)` into the field `inherited_from` of hidden keys. With JSON output,
+/// Writes `(hidden)` into the field `inherited_from` of hidden keys, for tables. With JSON output,
 /// the response is unchanged.
 fn mark_hidden(response: &mut Value, in_json: bool) {
     let rows = response.get_mut("secrets").and_then(Value::as_array_mut);

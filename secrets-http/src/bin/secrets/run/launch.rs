@@ -84,7 +84,7 @@ fn own_path() -> OsString {
     std::env::current_exe().map_or_else(|_| "secrets".into(), Into::into)
 }
 
-/// If this process was started as the launcher (see the module docs), runs the program, usually by
+/// Runs the program if this process was started as the launcher (see the module docs), usually by
 /// replacing this process; otherwise returns `None`. Returns an exit code if the program cannot be
 /// started, or if the program has ended in a session that this process leads.
 pub(crate) fn launch_if_asked() -> Option<ExitCode> {

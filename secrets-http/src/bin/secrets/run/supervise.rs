@@ -265,8 +265,8 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    /// If the secrets have changed, writes the file of `--mount` again, and sends a signal to the
-    /// program.
+    /// Writes the file of `--mount` again and sends a signal to the program, if the secrets have
+    /// changed.
     fn rewrite(&mut self, values: &Values) -> Result<(), Failure> {
         let Some(mounted) = &mut self.mount else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
