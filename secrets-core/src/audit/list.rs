@@ -178,7 +178,7 @@ mod tests {
     fn caller(user: &UserRecord) -> Caller {
         let identity = Identity::new(&user.issuer, &user.subject, &user.email);
         let person = Person { user: user.clone(), identity, session: None };
-        Caller { who: Who::Person(Arc::new(person)), origin: Origin::default() }
+        Caller::new(Who::Person(Arc::new(person)), Origin::default())
     }
 
     fn list(team: TeamId) -> ListAudit {

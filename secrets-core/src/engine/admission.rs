@@ -106,7 +106,7 @@ mod tests {
         let user = user(subject);
         let identity = Identity::new(&user.issuer, &user.subject, &user.email);
         let person = Person { user, identity, session: None };
-        Caller { who: Who::Person(Arc::new(person)), origin: Origin::default() }
+        Caller::new(Who::Person(Arc::new(person)), Origin::default())
     }
 
     /// Admits operations of the caller until the next operation would have to wait.

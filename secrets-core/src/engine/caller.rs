@@ -15,6 +15,7 @@ pub struct Caller {
     pub who: Who,
     /// Network origin of the request.
     pub origin: Origin,
+    account: Option<UserId>,
 }
 
 /// Kinds of callers.
@@ -59,16 +60,34 @@ impl Person {
 }
 
 impl Caller {
+    /// Creates a caller. The operations of a service token are counted against the user who created
+    /// it, unless [`counted_against`](Self::counted_against) another account.
+    #[must_use]
+    pub(crate) fn new(who: Who, origin: Origin) -> Self {
+        let account = match &who {
+            Who::Person(person) => Some(person.user.id),
+            Who::Token(token) => Some(token.created_by),
+            Who::Unsynced(_) | Who::Anonymous | Who::System => None,
+        };
+        Self { who, origin, account }
+    }
+
     /// Creates a caller without a credential, for public operations.
     #[must_use]
     pub fn anonymous(origin: Origin) -> Self {
-        Self { who: Who::Anonymous, origin }
+        Self::new(Who::Anonymous, origin)
     }
 
     /// Creates the caller that represents the service itself.
     #[must_use]
     pub(crate) fn system() -> Self {
-        Self { who: Who::System, origin: Origin::default() }
+        Self::new(Who::System, Origin::default())
+    }
+
+    /// Sets the account against which the caller's operations are counted.
+    #[must_use]
+    pub(crate) fn counted_against(self, account: UserId) -> Self {
+        Self { account: Some(account), ..self }
     }
 
     /// Returns the ID of the session that authenticated the request; `None` for other credentials.
@@ -108,14 +127,11 @@ impl Caller {
     }
 
     /// Returns the account against which the caller's operations are counted: the user, or the user
-    /// who created the service token.
+    /// who created the service token. For a token whose creator is not a member of its team, the ID
+    /// of the team takes the place of a user ID. `None` for callers without an account.
     #[must_use]
     pub fn account(&self) -> Option<UserId> {
-        match &self.who {
-            Who::Person(person) => Some(person.user.id),
-            Who::Token(token) => Some(token.created_by),
-            Who::Unsynced(_) | Who::Anonymous | Who::System => None,
-        }
+        self.account
     }
 
     /// Returns the claims that the identity provider made about the caller. Fails if the caller is

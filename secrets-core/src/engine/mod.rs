@@ -5,6 +5,7 @@
 //! transaction, runs the operation, writes the audit entry and commits. The engine does not depend
 //! on any particular operation.
 
+pub(crate) mod accounts;
 mod admission;
 pub(crate) mod audit_chain;
 mod audit_context;

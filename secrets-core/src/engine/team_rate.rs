@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
+use super::accounts::Accounts;
 use super::{Access, Context};
 use crate::limits::RateLimiter;
 use crate::model::lock::lock;
@@ -13,12 +14,13 @@ use crate::store::TeamRecord;
 const MAX_TEAMS: usize = 65_536;
 
 /// Rate limiter for the requests of each team. All teams that one account created share a counter,
-/// because an account can create any number of teams.
+/// because an account can create any number of teams. A team that its creator has left has a counter
+/// of its own.
 #[derive(Default)]
 pub(crate) struct TeamRates {
     limiter: OnceLock<RateLimiter<UserId>>,
-    /// Account that created each team, as a cache. The creator of a team never changes.
-    accounts: Mutex<HashMap<TeamId, UserId>>,
+    /// User who created each team, as a cache. The creator of a team never changes.
+    creators: Mutex<HashMap<TeamId, UserId>>,
 }
 
 /// Counts a request for a team that the caller is authorized for. Fails if the team's rate limit is
@@ -28,15 +30,17 @@ pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> R
         return Ok(());
     }
     let rates = cx.shared::<TeamRates>();
-    let known = lock(&rates.accounts).get(&team).copied();
-    let account = match known {
-        Some(account) => account,
+    let known = lock(&rates.creators).get(&team).copied();
+    let creator = match known {
+        Some(creator) => creator,
         None => match cx.reads().team(team).await? {
             Some(team) => rates.remember(&team),
             None => return Ok(()),
         },
     };
-    let (now, counted) = (cx.now(), &cx.caller.origin.team_window.0);
+    let (now, accounts) = (cx.now(), cx.shared::<Accounts>());
+    let account = accounts.of(cx.reads(), (team, creator), now).await?;
+    let counted = &cx.caller.origin.team_window.0;
     let limiter = rates.limiter.get_or_init(|| RateLimiter::new(cx.options().rate_limit_per_team));
     if counted.get().is_none() {
         let window = limiter.count_shared(cx.windows().named("team"), account, now).await;
@@ -47,11 +51,11 @@ pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> R
 
 impl TeamRates {
     fn remember(&self, team: &TeamRecord) -> UserId {
-        let mut accounts = lock(&self.accounts);
-        if accounts.len() >= MAX_TEAMS {
-            accounts.clear();
+        let mut creators = lock(&self.creators);
+        if creators.len() >= MAX_TEAMS {
+            creators.clear();
         }
-        accounts.insert(team.id, team.created_by);
+        creators.insert(team.id, team.created_by);
         team.created_by
     }
 }
@@ -71,7 +75,7 @@ mod tests {
         let accounts = teams.each_ref().map(|team| rates.remember(team));
 
         assert_eq!(accounts, users.map(|user| user.id));
-        let remembered = lock(&rates.accounts);
+        let remembered = lock(&rates.creators);
         assert_eq!(teams.map(|team| remembered.get(&team.id).copied()), accounts.map(Some));
     }
 }

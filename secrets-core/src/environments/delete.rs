@@ -5,6 +5,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
     Code, EnvironmentName, EnvironmentPath, Error, Permission, ProjectId, Result, Subject,
 };
+use crate::rotations::slot_users;
 
 /// Error code and message of the rotations of a deleted environment, until they are deleted.
 const DELETED: (&str, &str) = ("deleted", "the environment was deleted");
@@ -48,6 +49,7 @@ impl Operation for DeleteEnvironment {
                     .into(),
             });
         }
+        let rotations = cx.reads().rotations(environment.id).await?;
         cx.tx()
             .delete_environment(environment.id)
             .await
@@ -56,6 +58,10 @@ impl Operation for DeleteEnvironment {
         let ((code, message), now) = (DELETED, cx.now());
         let purged = ProjectId::from(environment.id.uuid());
         cx.tx().disable_rotations(purged, code, message, now).await?;
+        if !rotations.is_empty() {
+            let users: Vec<_> = rotations.iter().flat_map(|one| slot_users(one.id)).collect();
+            cx.add_detail("users_left_in_place", users);
+        }
         cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());
         Ok(())
     }

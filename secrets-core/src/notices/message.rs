@@ -36,6 +36,7 @@ pub(super) async fn message(
             about_rotation(reads, attempt, notice.rotation, links).await
         }
         Topic::ExpiringToken(token) => about_token(reads, token, links, now).await,
+        Topic::RestoredRotations(team) => about_restore(reads, team, links).await,
     }
 }
 
@@ -109,4 +110,26 @@ async fn about_token(
     let subject =
         format!("The service token \"{name}\" expires on {}", expires_at.format("%Y-%m-%d"));
     Ok(Some(Message { team: record.team, subject, text }))
+}
+
+async fn about_restore(
+    reads: &mut dyn Reads,
+    team: TeamId,
+    links: &BaseUrl,
+) -> StoreResult<Option<Message>> {
+    let Some(record) = reads.team(team).await? else { return Ok(None) };
+    if reads.count_rotations(team).await? == 0 {
+        return Ok(None);
+    }
+    let name = &record.name;
+    let text = format!(
+        "The database of the service at {links} was restored from a backup. The rotations of the \
+         team \"{name}\" are stopped until a user sets their status to active, because their \
+         credentials may have changed since the backup. Rotations that were paused or disabled \
+         stay so.\n\n\
+         When a user resumes a rotation, the service checks at once whether the credential in the \
+         secrets still works, and replaces it if it does not.\n"
+    );
+    let subject = format!("The rotations of the team \"{name}\" are stopped");
+    Ok(Some(Message { team, subject, text }))
 }

@@ -1,5 +1,5 @@
-//! Notices: e-mails to the owners and admins of a team about a failing rotation, or about a service
-//! token that expires within a week.
+//! Notices: e-mails to the owners and admins of a team about a failing rotation, about rotations that
+//! are stopped after a restore from a backup, or about a service token that expires within a week.
 //!
 //! A notice is a delivery in the outbox. When it is due, it is replaced by one delivery for each
 //! recipient, so that an address that the mail server refuses does not delay the others.
@@ -16,7 +16,7 @@ use self::message::message;
 pub(crate) use self::tokens::needs_no_announcement;
 pub use self::tokens::{EXPIRING_TOKENS, announce_expiring_tokens};
 use crate::engine::Engine;
-use crate::model::{AttemptId, Role, RotationId, TeamId, Time, TokenId, UserId};
+use crate::model::{AttemptId, DeliveryId, Role, RotationId, TeamId, Time, TokenId, UserId};
 use crate::outbox::{self, Channel, settle, settle_attempt};
 use crate::ports::mail::{DeliveryError, Mail};
 use crate::store::{DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreResult, Tx};
@@ -47,6 +47,8 @@ enum Topic {
     FailedAttempt(AttemptId),
     /// Service token that expires soon.
     ExpiringToken(TokenId),
+    /// Team whose rotations are stopped because the database was restored from a backup.
+    RestoredRotations(TeamId),
 }
 
 /// Outbox channel that sends notices: e-mails to team owners and admins about failing rotations and
@@ -73,6 +75,15 @@ pub(crate) async fn announce_failure(
     let topic = Topic::FailedAttempt(attempt);
     let notice = Notice { topic, rotation: Some(rotation.id), to: None };
     enqueue(tx, &notice, now, due).await
+}
+
+/// Enqueues a notice about the rotations of a team that are stopped because the database was restored
+/// from a backup. It waits in the outbox until a service with a mailer runs, because the command that
+/// accepts a restore has none. A team has one such notice at most, with the ID of the team.
+pub(crate) async fn announce_restore(tx: &mut dyn Tx, team: TeamId, now: Time) -> StoreResult<()> {
+    let notice = Notice { topic: Topic::RestoredRotations(team), rotation: None, to: None };
+    let id = DeliveryId::from(team.uuid());
+    outbox::enqueue_as(tx, id, (NoticeMail.kind(), json!(notice)), now, now).await
 }
 
 async fn enqueue(tx: &mut dyn Tx, notice: &Notice, now: Time, due: Time) -> StoreResult<()> {

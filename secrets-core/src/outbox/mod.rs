@@ -63,8 +63,20 @@ pub(crate) async fn enqueue(
     now: Time,
     due: Time,
 ) -> StoreResult<()> {
+    enqueue_as(tx, DeliveryId::draw(now), (kind, payload), now, due).await
+}
+
+/// Enqueues a delivery like [`enqueue`], with this ID. If a delivery with this ID is in the outbox, it
+/// becomes due at the time `due` instead, so that there is one row.
+pub(crate) async fn enqueue_as(
+    tx: &mut dyn Tx,
+    id: DeliveryId,
+    (kind, payload): (&'static str, serde_json::Value),
+    now: Time,
+    due: Time,
+) -> StoreResult<()> {
     let delivery = DeliveryRecord {
-        id: DeliveryId::draw(now),
+        id,
         kind: kind.to_owned(),
         payload: payload.to_string(),
         attempts: 0,

@@ -45,6 +45,9 @@ pub const PURGE: Periodic = Periodic {
 /// transactions, so that other writers do not wait long. Returns the number of purged projects and
 /// environments. A row without a name remains for each project, so that its slug is never reused.
 ///
+/// A project is not purged while a worker works on an attempt of one of its rotations, so that the
+/// worker can disable the login that it has changed.
+///
 /// If a project cannot be purged, the failure is reported, and the next call tries again. The other
 /// projects are purged nevertheless, unless the store is unavailable.
 pub async fn purge(engine: &Engine) -> Result<usize> {
@@ -53,7 +56,9 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
     let (mut purged, mut failed) = (0, BTreeSet::new());
     loop {
         let limit = MAX_PROJECTS.saturating_add(u32::try_from(failed.len()).unwrap_or(u32::MAX));
-        let mut expired = engine.store().read().await?.purgeable_projects(before, limit).await?;
+        let mut reads = engine.store().read().await?;
+        let mut expired = reads.purgeable_projects(before, engine.now(), limit).await?;
+        drop(reads);
         expired.retain(|project| !failed.contains(&project.id));
         if expired.is_empty() {
             break;

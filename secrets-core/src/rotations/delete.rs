@@ -6,10 +6,10 @@ use super::keys::InjectedKeys;
 use super::list::locked_rotation;
 use super::machine::lock_users;
 use super::rotate::no_rotators;
-use super::slot_user;
+use super::slot_users;
 use crate::access::LockedRow;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
-use crate::model::rotations::{REVOKING, RotationStatus, Slot};
+use crate::model::rotations::{REVOKING, RotationStatus};
 use crate::model::{EnvironmentPath, Result, RotationId, Subject};
 use crate::secrets::writing::delete as delete_secret;
 
@@ -21,6 +21,9 @@ pub struct ConcludeDeletion {
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
+    /// True if the logins of the rotation's database users were disabled before. Otherwise, the
+    /// audit entry names the users that are left in place.
+    pub are_users_locked: bool,
 }
 
 /// First step of deleting a rotation with `revoke`: deletes the rotation's secrets and disables the
@@ -69,9 +72,8 @@ impl Operation for ConcludeDeletion {
         let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.settings.name.as_str());
-        if rotation.failure.code.as_deref() != Some(REVOKING) {
-            let users = [Slot::A, Slot::B].map(|slot| slot_user(rotation.id, slot));
-            cx.add_detail("users_left_in_place", users.to_vec());
+        if !self.are_users_locked {
+            cx.add_detail("users_left_in_place", slot_users(rotation.id).to_vec());
         }
         Ok(())
     }
@@ -91,11 +93,14 @@ impl Operation for PlanRevocation {
         // Checked before anything is deleted.
         cx.ports().database_kind(&rotation.settings.integration)?;
         let keys = InjectedKeys::from_text(&rotation.settings.keys)?.all();
+        let mut deleted = Vec::new();
         if rotation.slots.active.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {
                 delete_secret(cx, &secret).await?;
+                deleted.push(secret.key.to_string());
             }
         }
+        cx.add_detail("deleted_secrets", deleted);
         // A worker may be in the middle of an attempt. The attempt ends here, so the worker cannot
         // store its result. The target refuses late commands of this and earlier attempts after the
         // logins are disabled, because their numbers are lower.
@@ -129,7 +134,7 @@ impl Task for DeleteRotation {
         if revoke {
             return revoke_rotation(engine, caller, at, name).await;
         }
-        engine.perform(caller, ConcludeDeletion { at, name }).await
+        engine.perform(caller, ConcludeDeletion { at, name, are_users_locked: false }).await
     }
 }
 
@@ -146,5 +151,5 @@ pub(super) async fn revoke_rotation(
     let begun = PlanRevocation { at: at.clone(), name: name.clone() };
     let begun = engine.perform(caller, begun).await?;
     lock_users(engine, begun.rotation).await?;
-    engine.perform(caller, ConcludeDeletion { at, name }).await
+    engine.perform(caller, ConcludeDeletion { at, name, are_users_locked: true }).await
 }

@@ -34,6 +34,7 @@ pub use model::{ConcludedAttempt, Rotation};
 pub(crate) use restored::stop_restored;
 pub use rotate::{PlanRotation, PlannedRotation, RotateNow};
 pub(crate) use sealing::{RotationContext, SealedField};
+pub(crate) use slots::slot_users;
 pub use slots::{draw_password, group_role, slot_user};
 pub use test::{
     Candidate, PlanConnectionTest, PlanRotationTest, PlannedTest, TestConnection, TestResult,

@@ -18,6 +18,11 @@ pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
     format!("kv_{}_{}", short(rotation), slot.as_str())
 }
 
+/// Returns the names of both database users of a rotation.
+pub(crate) fn slot_users(rotation: RotationId) -> [String; 2] {
+    [Slot::A, Slot::B].map(|slot| slot_user(rotation, slot))
+}
+
 /// Returns the name of the database role that holds the privileges of both database users of a
 /// rotation.
 #[must_use]

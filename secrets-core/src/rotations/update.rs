@@ -142,6 +142,10 @@ fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     if rotation.failure.code.as_deref() == Some("identity_changed") {
         rotation.identity = None;
     }
+    // A restore from a backup cancels the checks, and the password may be newer than the backup.
+    if rotation.slots.check_at.is_none() {
+        rotation.slots.check_at = rotation.slots.active.map(|_| cx.now());
+    }
     rotation.status = RotationStatus::Active;
     rotation.failure = RotationFailure::default();
     rotation.schedule.remaining = None;

@@ -99,9 +99,11 @@ impl Service {
         let token = reads.token_by_mac(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
         let now = self.engine.now();
         let (ended, is_known) = (token.is_expired(now), token.has_mac(&mac, now));
+        let creator = (token.team, token.created_by);
+        let account = self.accounts.of(reads.as_mut(), creator, now).await?;
         drop(reads);
         let token = Arc::new(TokenRecord { mac, ..token });
-        let caller = Caller { who: Who::Token(Arc::clone(&token)), origin };
+        let caller = Caller::new(Who::Token(Arc::clone(&token)), origin).counted_against(account);
         if ended || !is_known {
             let (reason, error) = if is_known {
                 ("expired", Error::Expired)
@@ -196,7 +198,7 @@ impl Service {
         };
         let id = session.id;
         let person = Arc::new(Person { user, identity, session: Some(session) });
-        let caller = Caller { who: Who::Person(Arc::clone(&person)), origin };
+        let caller = Caller::new(Who::Person(Arc::clone(&person)), origin);
         if is_use && ended {
             let memberships = reads.memberships(person.user.id).await?;
             drop(reads);

@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::bundle::{Signer, SigningKey};
 use crate::crypto::{ClientState, RootKeys, Undecryptable};
+use crate::engine::accounts::Accounts;
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
 use crate::model::Result;
 use crate::store::Store;
@@ -50,6 +51,7 @@ use crate::tokens::uses::CredentialUses;
 pub struct Service {
     engine: Arc<Engine>,
     uses: Arc<CredentialUses>,
+    accounts: Arc<Accounts>,
 }
 
 /// Purpose of the key that encrypts the state of an unfinished browser sign-in.
@@ -72,8 +74,8 @@ impl Service {
     /// the database was replaced by an earlier state of it.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let engine = Arc::new(Engine::open(ports, options).await?);
-        let uses = engine.shared();
-        Ok(Self { engine, uses })
+        let (uses, accounts) = (engine.shared(), engine.shared());
+        Ok(Self { engine, uses, accounts })
     }
 
     /// Checks the health of the database, the encryption and the audit log.

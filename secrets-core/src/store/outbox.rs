@@ -7,7 +7,7 @@ use crate::model::{DeliveryId, Time};
 
 /// A delivery in the outbox: one message to send. Claiming a delivery increments `attempts`, so ID
 /// and `attempts` together identify a claim: a write fails with `Stale` if another worker has
-/// claimed the delivery in the meantime.
+/// claimed the delivery in the meantime, or if it was added again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {
     /// Delivery ID.
@@ -43,7 +43,9 @@ pub trait OutboxReads: Send {
 /// Write access to the outbox.
 #[async_trait]
 pub trait OutboxWrites: Send {
-    /// Adds a delivery to the outbox.
+    /// Adds a delivery to the outbox. If the outbox has a delivery with this ID, changes that one
+    /// instead: it can be claimed at the new `next_attempt_at`, and its `attempts` increases by 1,
+    /// so that an earlier claim of it has no effect any more.
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and
@@ -63,7 +65,7 @@ pub trait OutboxWrites: Send {
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Counts one e-mail: adds 1 to the counter with this name in the time window that ends at
+    /// Counts one e-mail, or another message that is limited: adds 1 to the counter with this name in the time window that ends at
     /// `until`. Returns the new count.
     async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 

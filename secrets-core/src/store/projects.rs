@@ -96,10 +96,12 @@ pub trait ProjectReads: Send {
     ) -> StoreResult<Option<ProjectRelation>>;
 
     /// Lists projects that were deleted before `before` and are not purged yet, at most `limit`.
-    /// The project that was deleted first comes first.
+    /// The project that was deleted first comes first. Leaves out projects with a rotation that a
+    /// worker has leased at `now` and that has an unfinished attempt.
     async fn purgeable_projects(
         &mut self,
         before: Time,
+        now: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>>;
 

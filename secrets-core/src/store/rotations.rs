@@ -339,7 +339,8 @@ pub trait RotationWrites: Send {
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Disables all rotations of a project: sets their status, error code and message, and cancels
-    /// all work except on unfinished attempts. A rotation that is already disabled keeps its error.
+    /// all work except on unfinished attempts and on disabling the logins of previous credentials.
+    /// A rotation that is already disabled keeps its error.
     async fn disable_rotations(
         &mut self,
         project: ProjectId,

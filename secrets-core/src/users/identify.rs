@@ -18,5 +18,5 @@ pub(crate) async fn identify(
         Some(user) => Who::Person(Arc::new(Person { user, identity, session: None })),
         None => Who::Unsynced(Arc::new(identity)),
     };
-    Ok(Caller { who, origin })
+    Ok(Caller::new(who, origin))
 }

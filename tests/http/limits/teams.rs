@@ -1,7 +1,7 @@
 //! Tests of the rate limit of a team, which all its members and service tokens share.
 
 use chrono::TimeDelta;
-use secrets_core::model::Role;
+use secrets_core::model::{Origin, Role};
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::json;
 
@@ -70,9 +70,48 @@ async fn a_refused_caller_does_not_use_up_the_limit(kind: Kind) {
     assert_eq!(reply.is(200).number("x-ratelimit-remaining"), 4);
 }
 
-on_every_store![
-    ;
+async fn a_creator_who_left_does_not_use_up_the_limit_of_the_team(kind: Kind) {
+    let app = five_a_minute(kind).await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    app.join(&team, &bob.id, Role::Owner).await;
+    let (of_team, of_alice) =
+        (format!("/api/v1/teams/{team}"), format!("/api/v1/teams/{}", alice.team));
+    bob.delete(&format!("{of_team}/members/{}", alice.id)).await.is(204);
+    app.wait(TimeDelta::minutes(1));
+
+    for _ in 0..5 {
+        alice.get(&of_alice).await.is(200);
+    }
+
+    alice.get(&of_alice).await.is(429);
+    bob.get(&of_team).await.is(200);
+}
+
+/// Checks that the operations of a token are counted against its creator, and against the team after
+/// the creator has left it.
+async fn a_token_of_a_creator_who_left_is_counted_against_the_team(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Admin).await;
+    alice.project("Web").await;
+    let body = json!({ "name": "ci", "all_projects": true, "team_id": alice.team });
+    let created = bob.post("/api/v1/tokens", &body).await.is(201).json();
+    let token = created["token"].as_str().unwrap();
+    let account = async || {
+        let caller = app.service.authenticate(token, Origin::default()).await.unwrap();
+        caller.account().unwrap().uuid().to_string()
+    };
+    assert_eq!(account().await, bob.id);
+
+    alice.delete(&format!("/api/v1/teams/{}/members/{}", alice.team, bob.id)).await.is(204);
+    app.wait(TimeDelta::minutes(1));
+
+    assert_eq!(account().await, alice.team);
+}
+
+on_every_store![a_token_of_a_creator_who_left_is_counted_against_the_team;
     the_principals_of_a_team_share_its_limit,
     teams_of_one_account_share_a_limit_and_those_of_others_do_not,
     a_refused_caller_does_not_use_up_the_limit,
+    a_creator_who_left_does_not_use_up_the_limit_of_the_team,
 ];

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use secrets_core::model::Clock as _;
+use secrets_core::model::{Clock as _, RotationId, ids};
 use secrets_core::ports::rotator::Fault;
+use secrets_core::projects::purge;
+use secrets_core::rotations;
+use secrets_core::testing::fixtures;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
 async fn secrets_and_users_stay_when_a_rotation_is_deleted(app: App) {
@@ -58,8 +61,15 @@ async fn revoking_deletes_the_secrets_and_shuts_both_users_out(app: App) {
     let read = main.reader.get(&paths::eso_secrets(&main.project, "staging")).await;
     assert_eq!(read.is(200).json(), json!({ "secrets": { "MINE": "kvc_mine" } }));
     main.person.get(&main.path).await.is(404);
-    app.entry(&main.person.team, "rotation.revoked").await;
-    app.entry(&main.person.team, "rotation.deleted").await;
+    let entry = app.entry(&main.person.team, "rotation.revoked").await;
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    let mut deleted: Vec<_> = details["deleted_secrets"].as_array().unwrap().clone();
+    deleted.sort_by_key(Value::to_string);
+    let keys = ["DATABASE", "HOST", "PASSWORD", "PORT", "URL", "USERNAME"];
+    assert_eq!(deleted, keys.map(|key| format!("MAIN_DB_{key}")));
+    let entry = app.entry(&main.person.team, "rotation.deleted").await;
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details.get("users_left_in_place"), None);
 }
 
 async fn an_attempt_ends_with_the_revocation_of_its_rotation(app: App) {
@@ -112,6 +122,47 @@ async fn a_failed_revocation_can_be_repeated(app: App) {
     main.person.post(&format!("{}/rotate", main.path), &json!({})).await.is(403);
     main.person.delete(&revoke).await.is(204);
     assert!(app.database.is_shut_out(&username));
+}
+
+async fn the_users_left_by_a_failed_revocation_are_recorded(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    app.database.script("lock", [Script::Fail(Fault::Unreachable)]);
+    main.person.delete(&format!("{}?revoke=true", main.path)).await.is(503);
+
+    main.person.delete(&main.path).await.is(204);
+
+    let entry = app.entry(&main.person.team, "rotation.deleted").await;
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details["users_left_in_place"].as_array().unwrap().len(), 2);
+}
+
+async fn an_environment_is_purged_after_the_last_lease_of_an_attempt(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "preview", None).await;
+    let all = paths::rotations(&web, "preview");
+    let mut body = postgresql("main-db");
+    body["rotate_immediately"] = json!(true);
+    let id = alice.post(&all, &body).await.is(201).id();
+    let (engine, now) = (app.service.engine(), app.clock.now());
+    let mut tx = app.store.begin().await.unwrap();
+    let record = tx.rotation(RotationId::from(ids::parse(&id).unwrap())).await.unwrap().unwrap();
+    tx.insert_attempt(&fixtures::attempt(&record, 1)).await.unwrap();
+    let until = now + TimeDelta::minutes(1);
+    assert!(tx.acquire_lease(record.id, now, until).await.unwrap().is_some());
+    tx.commit().await.unwrap();
+
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+
+    let entry = app.entry(&alice.team, "environment.deleted").await;
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details["users_left_in_place"].as_array().unwrap().len(), 2);
+    assert_eq!(purge(engine).await.unwrap(), 0, "a worker works on the attempt");
+    app.wait(TimeDelta::minutes(1));
+    assert!(rotations::claim_rotations(engine).await.unwrap().is_empty());
+    assert_eq!(purge(engine).await.unwrap(), 1);
 }
 
 async fn a_rotation_that_waits_an_hour_after_a_failure_can_be_revoked(app: App) {
@@ -175,8 +226,10 @@ on_every_store![
     an_attempt_ends_with_the_revocation_of_its_rotation,
     a_rotation_that_never_ran_can_be_revoked,
     a_failed_revocation_can_be_repeated,
+    the_users_left_by_a_failed_revocation_are_recorded,
     a_rotation_that_waits_an_hour_after_a_failure_can_be_revoked,
     whether_to_revoke_is_true_or_false,
     an_unknown_rotation_is_not_deleted,
-    the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not,
+    the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not;
+    an_environment_is_purged_after_the_last_lease_of_an_attempt,
 ];

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
 use secrets_core::model::rotations::{Outcome, RotationStatus, Slot};
 use secrets_core::rotations::{self, slot_user};
-use secrets_tests::{App, Kind, Rotated, on_every_store, on_sql_stores, paths};
+use secrets_tests::{App, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
 /// Time after which the lease of a dead process on a rotation has ended, so that another process
@@ -49,6 +49,21 @@ async fn an_interrupted_attempt_is_resumed_after_its_lease(mut app: App) {
         main.works(&app).await;
         main.person.delete(&main.project).await.is(204);
     }
+}
+
+async fn an_attempt_is_resumed_with_the_unknown_result_of_its_last_command(mut app: App) {
+    let main = served(&mut app).await;
+    main.die_at(&app, "apply").await;
+    app.wait(LEASE);
+
+    main.die_at(&app, "apply").await;
+
+    let rotation = main.record(&app).await.id;
+    let open = app.store.read().await.unwrap().open_attempt(rotation).await.unwrap().unwrap();
+    assert_eq!((open.resumed, open.error_code.as_deref()), (1, Some("interrupted")));
+    app.wait(LEASE);
+    main.settle(&app).await;
+    assert_eq!(main.record(&app).await.failure.code, None);
 }
 
 async fn a_request_joins_an_interrupted_attempt(mut app: App) {
@@ -170,13 +185,10 @@ async fn worked_on(app: &App) -> usize {
 }
 
 async fn a_damaged_rotation_is_tried_again_with_growing_delays(mut app: App) {
-    let main = served(&mut app).await;
-    app.sql(match app.kind {
-        Kind::Sqlite => "UPDATE rotations SET connection = x'00'",
-        _ => "UPDATE rotations SET connection = '\\x00'",
-    })
-    .await;
-    app.wait(TimeDelta::hours(1));
+    let main = Rotated::create(&app, "alice").await;
+    app.stop().await;
+    app.sql("UPDATE rotations SET keys = 'damaged'").await;
+    app.wait(TimeDelta::days(31));
     drop(main);
 
     let mut delay = TimeDelta::minutes(1);
@@ -197,6 +209,7 @@ mod damaged {
 
 on_every_store![
     an_interrupted_attempt_is_resumed_after_its_lease,
+    an_attempt_is_resumed_with_the_unknown_result_of_its_last_command,
     a_request_joins_an_interrupted_attempt,
     an_attempt_whose_worker_crashed_four_times_is_an_error,
     the_login_that_a_crashed_attempt_changed_is_disabled_later,

@@ -12,6 +12,7 @@ use secrets_core::model::rotations::AttemptState;
 use secrets_core::model::{Clock as _, RotationId, Time};
 use secrets_core::rotations;
 use secrets_core::store::{Reads, Store, StoreResult, Tx};
+use secrets_core::testing::fixtures;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::json;
 
@@ -84,6 +85,86 @@ async fn rotate_overtaken(
     assert!(store.act.lock().unwrap().is_none(), "it came as far as that");
 }
 
+/// Wrapper of a store that runs an action once, before the next transaction.
+struct Preceded {
+    inner: Arc<dyn Store>,
+    act: Mutex<Option<Act>>,
+}
+
+#[async_trait]
+impl Store for Preceded {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        self.inner.read().await
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let act = self.act.lock().unwrap().take();
+        if let Some(act) = act {
+            act.await;
+        }
+        self.inner.begin().await
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        self.inner.ping().await
+    }
+}
+
+/// Plans an attempt, as a request to rotate does.
+async fn plan_attempt(store: &dyn Store, rotation: RotationId, now: Time) {
+    let mut tx = store.begin().await.unwrap();
+    let mut record = tx.rotation(rotation).await.unwrap().unwrap();
+    record.sequence += 1;
+    record.schedule.work_at = Some(now);
+    tx.insert_attempt(&fixtures::attempt(&record, record.sequence)).await.unwrap();
+    tx.update_rotation(&record).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Works on the due rotation `times` times in another service with the same store. In the last of
+/// them, an attempt is planned before the first transaction of the work. Asserts that the attempt is
+/// left as it was planned, and that the rotation is due.
+async fn work_beside_a_planned_attempt(app: &App, main: &Rotated, times: usize) {
+    let store = Arc::new(Preceded { inner: Arc::clone(&app.store), act: Mutex::default() });
+    let ports = Ports { store: store.clone(), ..app.ports() };
+    let node = Service::open(ports, Options::default()).await.unwrap();
+    let (inner, rotation) = (Arc::clone(&app.store), main.record(app).await.id);
+    let now = app.clock.now();
+
+    for round in 1..=times {
+        let claim = rotations::claim_rotations(node.engine()).await.unwrap().remove(0);
+        if round == times {
+            let inner = Arc::clone(&inner);
+            let act: Act =
+                Box::pin(async move { plan_attempt(inner.as_ref(), rotation, now).await });
+            *store.act.lock().unwrap() = Some(act);
+        }
+        rotations::work(node.engine(), claim).await;
+    }
+
+    assert!(store.act.lock().unwrap().is_none(), "the work has begun a transaction");
+    let open = inner.read().await.unwrap().open_attempt(rotation).await.unwrap().unwrap();
+    assert_eq!(open.state, AttemptState::Planned);
+    let record = main.record(app).await;
+    assert_eq!(record.sequence, open.sequence);
+    assert!(record.schedule.work_at.is_some_and(|at| at <= now), "{:?}", record.schedule);
+    assert!(node.engine().failing().is_empty());
+    assert_eq!(rotations::claim_rotations(node.engine()).await.unwrap().len(), 1);
+}
+
+async fn an_attempt_that_is_planned_during_a_check_stays_due(kind: Kind) {
+    let (app, main) = due(kind).await;
+
+    work_beside_a_planned_attempt(&app, &main, 1).await;
+}
+
+async fn an_attempt_that_is_planned_before_a_scheduled_one_is_the_only_one(kind: Kind) {
+    let (app, main) = due(kind).await;
+
+    // The check is the first work.
+    work_beside_a_planned_attempt(&app, &main, 2).await;
+}
+
 async fn a_pause_right_before_the_swap_stays(kind: Kind) {
     let (app, main) = due(kind).await;
     let (person, path) = (main.person.clone(), main.path.clone());
@@ -121,6 +202,8 @@ async fn a_worker_that_lost_the_lease_does_not_swap(kind: Kind) {
 }
 
 on_every_store![;
+    an_attempt_that_is_planned_during_a_check_stays_due,
+    an_attempt_that_is_planned_before_a_scheduled_one_is_the_only_one,
     a_pause_right_before_the_swap_stays,
     a_worker_that_lost_the_lease_does_not_swap,
 ];

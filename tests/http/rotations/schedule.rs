@@ -2,9 +2,10 @@
 //! after its grace period, and checking that a login with the current credential still succeeds.
 
 use chrono::TimeDelta;
+use secrets_core::model::Clock as _;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, on_every_store, postgresql};
+use secrets_tests::{App, Rotated, flipped, on_every_store, postgresql};
 use serde_json::{Value, json};
 
 async fn a_due_rotation_runs_without_a_user(app: App) {
@@ -163,6 +164,77 @@ async fn a_credential_changed_outside_of_the_service_is_replaced(app: App) {
     app.entry(&main.person.team, "rotation.drifted").await;
 }
 
+/// Fails the rotation with an error after which the service starts no attempt by itself.
+async fn fence(app: &App, main: &Rotated) {
+    app.database.script("apply", [Script::Fail(Fault::Fenced)]);
+    assert_eq!(main.rotate().await["status"], "failed");
+    assert_eq!(main.shown().await["error_message"], Fault::Fenced.sentence());
+}
+
+async fn a_failed_check_keeps_an_error_that_needs_a_user(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    fence(&app, &main).await;
+    app.database.drift(&main.served().await.0);
+
+    for _ in 0..3 {
+        app.wait(TimeDelta::days(2));
+        main.settle(&app).await;
+    }
+
+    main.use_by(&app).await;
+    assert_eq!(main.history().await.len(), 2, "no attempt starts by itself");
+    let shown = main.shown().await;
+    assert_eq!([&shown["status"], &shown["error_message"]], ["error", Fault::Fenced.sentence()]);
+    let actions = app.actions(&main.person.team).await;
+    assert!(actions.contains(&"rotation.drifted".to_owned()), "{actions:?}");
+}
+
+async fn a_login_that_cannot_be_disabled_keeps_an_error_that_needs_a_user(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    main.succeed().await;
+    fence(&app, &main).await;
+    app.database.script("lock", [Script::Fail(Fault::Unreachable); 2]);
+
+    for _ in 0..2 {
+        app.wait(TimeDelta::hours(24));
+        main.settle(&app).await;
+    }
+
+    main.use_by(&app).await;
+    app.entry(&main.person.team, "rotation.retire_failed").await;
+    let shown = main.shown().await;
+    assert_eq!([&shown["status"], &shown["error_message"]], ["error", Fault::Fenced.sentence()]);
+}
+
+async fn records_that_cannot_be_decrypted_do_not_keep_a_rotation_from_its_other_work(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    main.succeed().await;
+    let mut record = main.record(&app).await;
+    record.settings.connection = flipped(&record.settings.connection, 40);
+    let mut tx = app.store.begin().await.unwrap();
+    tx.update_rotation(&record).await.unwrap();
+    tx.commit().await.unwrap();
+
+    // The previous credential, the check and the next attempt are due.
+    app.wait(TimeDelta::days(31));
+    main.settle(&app).await;
+
+    main.use_by(&app).await;
+    let message = "the stored records of this rotation cannot be decrypted";
+    let history = main.history().await;
+    assert_eq!([&history[0]["status"], &history[0]["error_message"]], ["failed", message]);
+    assert_eq!(main.shown().await["status"], "error");
+    app.entry(&main.person.team, "rotation.retire_failed").await;
+    let found = app.failing().await;
+    assert!(found.iter().any(|(kind, _, _)| kind == "rotation record"), "{found:?}");
+    let record = main.record(&app).await;
+    assert_eq!(record.slots.retire_at, None);
+    assert!(record.slots.check_at.is_some_and(|at| at > app.clock.now()));
+}
+
 async fn a_credential_that_cannot_be_tried_is_not_replaced(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
@@ -241,6 +313,9 @@ on_every_store![
     a_login_that_could_not_be_disabled_is_disabled_later,
     a_login_that_cannot_be_disabled_for_a_day_is_reported,
     a_credential_changed_outside_of_the_service_is_replaced,
+    a_failed_check_keeps_an_error_that_needs_a_user,
+    a_login_that_cannot_be_disabled_keeps_an_error_that_needs_a_user,
+    records_that_cannot_be_decrypted_do_not_keep_a_rotation_from_its_other_work,
     a_credential_that_cannot_be_tried_is_not_replaced,
     a_paused_rotation_reports_a_credential_changed_outside_of_the_service,
     an_error_is_retried_once_a_day_for_30_days,

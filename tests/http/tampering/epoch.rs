@@ -9,10 +9,13 @@ use secrets_core::Service;
 use secrets_core::crypto::{InstanceRecord, KeyringError};
 use secrets_core::engine::{Options, Ports, StartError, WorkItem};
 use secrets_core::keys::{EPOCH, accept_restore, check_epoch};
-use secrets_core::model::{Cause, InstanceId};
+use secrets_core::model::{Cause, Clock as _, InstanceId};
+use secrets_core::notices::NoticeMail;
+use secrets_core::outbox;
 use secrets_core::ports::epochs::{Epoch, EpochStore};
+use secrets_core::rotations::slot_user;
 use secrets_core::store::Store;
-use secrets_tests::{App, Dump, Rotated, paths};
+use secrets_tests::{App, Build, Dump, Kind, Rotated, paths};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -225,10 +228,39 @@ async fn an_accepted_restore_stops_rotations_until_a_user_resumes_them(app: App)
     main.settle(&restarted).await;
     assert_eq!(app.database.calls().len(), calls);
     assert_eq!(main.record(&app).await.status.as_str(), "error");
+    // The credential in the secrets is checked at once, and replaced because it does not work.
+    app.database.drift(&slot_user(backup.id, backup.slots.active.unwrap()));
     main.person.put(&main.path, &json!({ "status": "active" })).await.is(200);
+    main.settle(&restarted).await;
+    let history = main.history().await;
+    assert_eq!([&history[0]["status"], &history[0]["trigger_type"]], ["success", "scheduled"]);
     // The target database has seen higher attempt numbers than the backup contains.
     main.succeed().await;
     assert_eq!(main.shown().await["status"], "active");
+}
+
+async fn the_team_of_stopped_rotations_is_told_once(kind: Kind) {
+    let app = Build::on(kind).mail().workers(Vec::new()).start().await;
+    let main = Rotated::create(&app, "alice").await;
+
+    for _ in 0..2 {
+        let accepted = accept_restore(app.service.engine(), None, true).await.unwrap();
+        assert_eq!(accepted.rotations, 1);
+    }
+
+    // One notice waits, also where no mail server is configured.
+    let mut reads = app.store.read().await.unwrap();
+    let due = reads.due_deliveries("notice", app.clock.now(), None, 9).await.unwrap();
+    drop(reads);
+    assert_eq!((due.len(), due[0].id.to_string()), (1, main.person.team.clone()));
+    let service = Service::open(app.ports(), Options::default()).await.unwrap();
+    while outbox::deliver_due(service.engine(), &NoticeMail).await.unwrap() > 0 {}
+    let sent = app.mailer.sent();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].to, "alice@example.com");
+    assert!(sent[0].subject.starts_with("The rotations of the team"), "{}", sent[0].subject);
+    let expected = "are stopped until a user sets their status to active";
+    assert!(sent[0].text.contains(expected), "{}", sent[0].text);
 }
 
 secrets_tests::on_every_store!(
@@ -237,5 +269,6 @@ secrets_tests::on_every_store!(
     an_earlier_state_does_not_start_and_writes_nothing,
     a_copy_of_another_instance_or_an_unreadable_copy_does_not_start,
     an_accepted_restore_starts_without_the_earlier_credentials,
-    an_accepted_restore_stops_rotations_until_a_user_resumes_them,
+    an_accepted_restore_stops_rotations_until_a_user_resumes_them;
+    the_team_of_stopped_rotations_is_told_once,
 );

@@ -121,6 +121,24 @@ async fn a_webhook_is_tested_five_times_a_minute_at_most(kind: Kind) {
     world.alice.post(&path, &json!({})).await.is(200);
 }
 
+async fn repeated_deliveries_count_as_tests(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    let id = world.test(&webhook).await;
+    let path = format!("{webhook}/deliveries/{id}/redeliver");
+    for _ in 0..4 {
+        world.tried(&webhook, 1).await;
+        world.alice.post(&path, &json!({})).await.is(200);
+    }
+    world.tried(&webhook, 1).await;
+
+    world.alice.post(&path, &json!({})).await.is(429);
+    world.alice.post(&format!("{webhook}/test"), &json!({})).await.is(429);
+
+    world.wait(chrono::TimeDelta::seconds(60));
+    world.alice.post(&path, &json!({})).await.is(200);
+}
+
 async fn deliveries_of_a_deleted_webhook_are_not_sent(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
@@ -189,6 +207,7 @@ on_every_store![;
     a_delivery_can_be_sent_again_with_the_same_id,
     a_pending_delivery_is_not_sent_a_second_time,
     a_webhook_is_tested_five_times_a_minute_at_most,
+    repeated_deliveries_count_as_tests,
     deliveries_of_a_deleted_webhook_are_not_sent,
     deliveries_of_a_deleted_project_are_not_sent,
     deliveries_are_deleted_after_30_days,

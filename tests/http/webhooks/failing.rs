@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_tests::{App, Kind, Person, Receiver, on_every_store};
+use secrets_core::model::{WebhookId, ids};
+use secrets_tests::{App, Build, Kind, Person, Receiver, on_every_store};
 use serde_json::{Value, json};
 
-use super::{World, deliver};
+use super::{HERE, World, deliver};
 
 fn next_attempt(delivery: &Value) -> DateTime<Utc> {
     delivery["next_attempt_at"].as_str().unwrap().parse().unwrap()
@@ -260,6 +261,34 @@ async fn pending_deliveries_of_a_disabled_webhook_are_given_up(kind: Kind) {
     assert!(world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed"));
 }
 
+async fn a_replaced_delivery_that_is_repeated_is_sent_once(kind: Kind) {
+    let world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    let replaced = world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.wait(TimeDelta::milliseconds(1));
+    world.test(&webhook).await;
+    let id = ids::parse(secrets_tests::paths::last(&webhook)).unwrap();
+    let mut tx = world.app.store.begin().await.unwrap();
+    assert_eq!(tx.trim_webhook_deliveries(WebhookId::from(id), 1, 9).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    world.receiver.answer(204, &[]);
+
+    let path = format!("{webhook}/deliveries/{replaced}/redeliver");
+    world.alice.post(&path, &json!({})).await.is(200);
+    world.wait(TimeDelta::minutes(1));
+    deliver(&world.app).await;
+
+    let taken = world.receiver.taken();
+    let message = format!("msg_{replaced}");
+    let sent = taken.iter().filter(|one| one.header("webhook-id") == message).count();
+    assert_eq!(sent, 2, "once before it was replaced, and once after");
+    let mut reads = world.app.store.read().await.unwrap();
+    let left = reads.due_deliveries("webhook", now(&world.app), None, 9).await.unwrap();
+    assert_eq!(left, []);
+}
+
 async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
     let world = World::on(kind).await;
     let quick = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
@@ -294,5 +323,6 @@ on_every_store![;
     a_webhook_that_recovers_is_not_disabled,
     a_success_restarts_the_five_days,
     pending_deliveries_of_a_disabled_webhook_are_given_up,
+    a_replaced_delivery_that_is_repeated_is_sent_once,
     a_receiver_that_is_slow_holds_up_no_other,
 ];

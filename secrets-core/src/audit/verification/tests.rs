@@ -86,7 +86,7 @@ impl Log {
         let user = self.world.owner.clone();
         let identity = Identity::new(&user.issuer, &user.subject, &user.email);
         let person = Person { user, identity, session: None };
-        let caller = Caller { who: Who::Person(Arc::new(person)), origin: Origin::default() };
+        let caller = Caller::new(Who::Person(Arc::new(person)), Origin::default());
         let team = Some(self.team());
         self.service.perform(&caller, VerifyAudit { team }).await.unwrap()
     }

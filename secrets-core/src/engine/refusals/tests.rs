@@ -11,7 +11,7 @@ fn refusal(address: &str, seconds: i64) -> (UserId, AuditRecord) {
     let creator = user("alice");
     let token = token(&team(&creator, "ops"), &creator);
     let origin = Origin { address: Some(address.parse().unwrap()), ..Origin::default() };
-    let caller = Caller { who: Who::Token(Arc::new(token)), origin };
+    let caller = Caller::new(Who::Token(Arc::new(token)), origin);
     let context = AuditContext {
         team: Some(TeamId::from(Uuid::from_u128(1))),
         resource: Some(("service_token", Some(Uuid::from_u128(2)), None)),

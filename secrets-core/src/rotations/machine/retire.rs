@@ -39,7 +39,7 @@ impl LockError {
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Target(error) => error.fmt(f),
+            Self::Target(error) => fmt::Display::fmt(error, f),
             Self::Undecryptable => f.write_str(UNDECRYPTABLE_MESSAGE),
         }
     }

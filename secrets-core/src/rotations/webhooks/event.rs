@@ -123,13 +123,15 @@ pub(super) async fn enqueue_test_event(
     insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
 }
 
-/// Adds a webhook delivery that is already stored to the outbox.
+/// Adds a webhook delivery that is already stored to the outbox, under its own ID. If it is there
+/// already, because newer events replaced it, it becomes due now.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     delivery: WebhookDeliveryId,
     now: Time,
 ) -> StoreResult<()> {
-    outbox::enqueue(tx, DELIVERY, json!({ "delivery": delivery }), now, now).await
+    let payload = json!({ "delivery": delivery });
+    outbox::enqueue_as(tx, delivery.uuid().into(), (DELIVERY, payload), now, now).await
 }
 
 /// Inserts a delivery and adds it to the outbox. If the webhook has too many pending deliveries, the

@@ -1,6 +1,7 @@
 //! Sending webhook deliveries again.
 
 use super::event::enqueue;
+use super::test::count_requested;
 use super::{DISABLED, WebhookDelivery};
 use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -42,6 +43,7 @@ impl Operation for Redeliver {
             let reason = "this delivery is still pending".into();
             return Err(Error::Refused { code: Code::InvalidRequest, reason });
         }
+        count_requested(cx, webhook.id).await?;
 
         let now = cx.now();
         let again = WebhookDeliveryRecord {

@@ -1,12 +1,12 @@
 //! Sending of test events to webhooks.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 
 use super::event::{EventPlace, enqueue_test_event};
 use super::{DISABLED, WebhookDelivery};
 use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, WebhookId};
+use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, Time, WebhookId};
 
 /// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The
 /// operation ends before the event is delivered; the list of deliveries shows the result.
@@ -20,12 +20,10 @@ pub struct TestWebhook {
     pub webhook: Option<WebhookId>,
 }
 
-/// Maximum number of test events to a webhook per minute. Limited, because the owner of the
-/// receiver may not have agreed to get test events.
-const MAX_TESTS_PER_MINUTE: usize = 5;
-
-/// Number of latest deliveries in which test events are counted, to enforce the maximum per minute.
-const DELIVERIES_SEARCHED: u32 = 50;
+/// Maximum number of messages to a webhook per minute that users request: test events, and
+/// deliveries that are sent again. Limited, because the owner of the receiver may not have agreed to
+/// get them.
+const MAX_REQUESTED_PER_MINUTE: u64 = 5;
 
 impl Operation for TestWebhook {
     const NAME: &'static str = "webhook.test";
@@ -40,7 +38,7 @@ impl Operation for TestWebhook {
         if !webhook.enabled {
             return Err(DISABLED);
         }
-        check_test_rate(cx, webhook.id).await?;
+        count_requested(cx, webhook.id).await?;
 
         let now = cx.now();
         let place = cx.reads().rotation_location(rotation.id).await?;
@@ -51,16 +49,33 @@ impl Operation for TestWebhook {
     }
 }
 
-async fn check_test_rate(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Result<()> {
-    let since = cx.now() - TimeDelta::minutes(1);
-    let deliveries = cx.reads().webhook_deliveries(webhook, DELIVERIES_SEARCHED).await?;
-    let tests = deliveries.iter().filter(|one| one.event.is_none() && one.created_at > since);
-    // Newest first, so the last counted test is the first to become older than a minute.
-    match tests.take(MAX_TESTS_PER_MINUTE).enumerate().last() {
-        Some((last, oldest)) if last + 1 == MAX_TESTS_PER_MINUTE => {
-            let until = oldest.created_at + TimeDelta::minutes(1);
-            Err(Error::RateLimited { bound: Bound::WebhookTests, until })
+/// Counts a message to a webhook that a user requested: a test event, or a delivery that is sent
+/// again. Fails if there are too many in this minute.
+pub(super) async fn count_requested(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Result<()> {
+    let until = next_minute(cx.now());
+    let counter = format!("webhook-requests/{webhook}");
+    if cx.tx().count_mail(&counter, until).await? > MAX_REQUESTED_PER_MINUTE {
+        return Err(Error::RateLimited { bound: Bound::WebhookTests, until });
+    }
+    Ok(())
+}
+
+/// Returns the beginning of the minute after this time.
+fn next_minute(now: Time) -> Time {
+    let minute = now.timestamp().div_euclid(60) + 1;
+    DateTime::from_timestamp(minute * 60, 0).unwrap_or(now + TimeDelta::minutes(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_ends_at_the_next_full_one() {
+        for (now, end) in [(0, 60), (59, 60), (60, 120), (-1, 0)] {
+            let [now, end] = [now, end].map(|time| DateTime::from_timestamp(time, 0).unwrap());
+
+            assert_eq!(next_minute(now), end, "{now}");
         }
-        _ => Ok(()),
     }
 }

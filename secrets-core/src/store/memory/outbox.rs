@@ -32,10 +32,15 @@ impl<S: Snapshot> OutboxReads for Session<S> {
 impl OutboxWrites for Session<Pending> {
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        if state.outbox.contains_key(&delivery.id) {
-            return Err(StoreError::Duplicate(Subject::Resource));
-        }
-        state.outbox.insert(delivery.id, delivery.clone().into());
+        let new = match state.outbox.get(&delivery.id).map(owned) {
+            Some(old) => DeliveryRecord {
+                attempts: old.attempts.saturating_add(1),
+                next_attempt_at: delivery.next_attempt_at,
+                ..old
+            },
+            None => delivery.clone(),
+        };
+        state.outbox.insert(new.id, new.into());
         Ok(())
     }
 

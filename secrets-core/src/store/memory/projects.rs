@@ -37,11 +37,14 @@ impl<S: Snapshot> ProjectReads for Session<S> {
     async fn purgeable_projects(
         &mut self,
         before: Time,
+        now: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>> {
         let state = self.state();
+        let busy = state.projects_with_running_attempts(now);
+        let deleted = state.deleted_projects.values().filter(|deleted| deleted.0 < before);
         let mut purgeable: Vec<_> =
-            state.deleted_projects.values().filter(|deleted| deleted.0 < before).collect();
+            deleted.filter(|deleted| !busy.contains(&deleted.1.id)).collect();
         purgeable.sort_by_key(|deleted| (deleted.0, deleted.1.id));
         Ok(purgeable.into_iter().take(limit as usize).map(|deleted| deleted.1.clone()).collect())
     }
@@ -252,6 +255,17 @@ const PURGED: [PurgeRows; 7] = [
 ];
 
 impl State {
+    /// Returns the projects with a rotation that a worker has leased at `now` and that has an
+    /// unfinished attempt.
+    fn projects_with_running_attempts(&self, now: Time) -> BTreeSet<ProjectId> {
+        let rotations = self.rotations.values().filter(|rotation| {
+            self.is_leased(rotation.id, now) && self.open_attempt(rotation.id).is_some()
+        });
+        let environments =
+            rotations.filter_map(|rotation| self.environments.get(&rotation.environment));
+        environments.map(|environment| environment.project).collect()
+    }
+
     pub(super) fn project_relation(
         &self,
         project: &ProjectRef,

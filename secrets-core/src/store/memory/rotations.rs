@@ -198,7 +198,7 @@ impl RotationWrites for Session<Pending> {
             if !is_selected || old.status == RotationStatus::Disabled {
                 continue;
             }
-            let is_open = state.open_attempt(old.id).is_some();
+            let open = state.open_attempt(old.id).map(|_| old.schedule.work_at.unwrap_or(now));
             let disabled = RotationRecord {
                 status: RotationStatus::Disabled,
                 failure: RotationFailure {
@@ -208,7 +208,7 @@ impl RotationWrites for Session<Pending> {
                     ..old.failure
                 },
                 schedule: RotationSchedule {
-                    work_at: is_open.then(|| old.schedule.work_at.unwrap_or(now)),
+                    work_at: open.or(old.slots.retire_at),
                     ..old.schedule
                 },
                 updated_at: now,
@@ -369,7 +369,7 @@ impl State {
         attempts.filter(move |attempt: &&AttemptRecord| attempt.rotation == rotation)
     }
 
-    fn open_attempt(&self, rotation: RotationId) -> Option<&AttemptRecord> {
+    pub(super) fn open_attempt(&self, rotation: RotationId) -> Option<&AttemptRecord> {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
@@ -388,7 +388,7 @@ impl State {
         self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)
     }
 
-    fn is_leased(&self, rotation: RotationId, now: Time) -> bool {
+    pub(super) fn is_leased(&self, rotation: RotationId, now: Time) -> bool {
         let until = self.leases.get(&rotation).and_then(|(_, until)| *until);
         until.is_some_and(|until| until > now)
     }

@@ -7,7 +7,9 @@ use chrono::TimeDelta;
 use super::{assert_stale, begin, committed, purge, read};
 use crate::model::{EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject, Time};
 use crate::store::{EnvironmentRecord, SecretRecord, Selection, Store};
-use crate::testing::fixtures::{World, at, environment, next_version, secret};
+use crate::testing::fixtures::{
+    World, at, attempt, concluded, environment, next_version, rotation, secret,
+};
 
 /// Deleting an environment and purging it deletes its secrets and their versions, and no secrets of
 /// other environments. Nothing of the purged environment remains. Even before the purge, no lookup
@@ -44,7 +46,7 @@ pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secret_range().await.unwrap(), Some((kept.id, kept.id)));
     assert_eq!(seen.secret_versions(kept.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
-    assert_eq!(seen.purgeable_projects(at(0), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(0), at(99), 9).await.unwrap(), []);
     let again = environment(&world.project, "again");
     let mut tx = begin(store).await;
     let again = EnvironmentRecord { id: world.staging.id, ..again };
@@ -73,7 +75,7 @@ pub async fn a_deleted_environment_can_be_purged_and_not_restored(store: &dyn St
     assert_stale(tx.restore_project(id, at(1), before_deletion).await, Subject::Project);
     assert_eq!(tx.destroy_project_keys(id, at(0)).await.unwrap(), 0);
     assert_eq!(tx.projects(owner).await.unwrap(), from_ref(&world.project));
-    let purgeable = tx.purgeable_projects(at(0), 9).await.unwrap();
+    let purgeable = tx.purgeable_projects(at(0), at(99), 9).await.unwrap();
     assert!(
         matches!(&*purgeable, [project] if project.id == id && project.is_deleted_environment())
     );
@@ -97,6 +99,27 @@ pub async fn a_deleted_environment_of_a_deleted_team_is_purged(store: &dyn Store
     tx.commit().await.unwrap();
     purge(store, ProjectId::from(world.staging.id.uuid())).await;
     assert_eq!(read(store).await.secret_range().await.unwrap(), None);
+}
+
+/// A deleted environment is not listed for purging while a worker has leased one of its rotations and
+/// the rotation has an unfinished attempt.
+pub async fn a_deleted_environment_is_not_purged_during_an_attempt(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (busy, idle) = (rotation(&world.staging, "busy"), rotation(&world.staging, "idle"));
+    let unfinished = attempt(&busy, 1);
+    let mut tx = begin(store).await;
+    for rotation in [&busy, &idle] {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+        tx.acquire_lease(rotation.id, at(0), at(60)).await.unwrap().unwrap();
+    }
+    tx.insert_attempt(&unfinished).await.unwrap();
+
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    assert_eq!(tx.purgeable_projects(at(0), at(59), 9).await.unwrap(), []);
+    assert_eq!(tx.purgeable_projects(at(0), at(60), 9).await.unwrap().len(), 1);
+    tx.update_attempt(&concluded(&unfinished, at(5))).await.unwrap();
+    assert_eq!(tx.purgeable_projects(at(0), at(59), 9).await.unwrap().len(), 1);
 }
 
 /// Deleting an environment fails while other environments inherit from it, because they would lose

@@ -75,10 +75,10 @@ pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: 
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.token_by_mac(&previous.mac).await.unwrap(), None);
-    assert_eq!(seen.purgeable_projects(at(0), 9).await.unwrap().len(), 1);
+    assert_eq!(seen.purgeable_projects(at(0), at(99), 9).await.unwrap().len(), 1);
     purge(store, world.project.id).await;
     assert_eq!(seen.secret_range().await.unwrap(), None);
-    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), at(99), 9).await.unwrap(), []);
     let mut tx = begin(store).await;
     let reused = TokenRecord { team: world.other_team.id, ..token };
     tx.insert_token(&reused, &TokenScope::default()).await.unwrap();

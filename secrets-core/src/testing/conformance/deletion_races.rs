@@ -21,7 +21,7 @@ pub async fn an_environment_is_deleted_once(store: Arc<dyn Store>, spawn: Spawn)
     .await;
 
     assert_eq!(deleted, 1);
-    assert_eq!(read(&*store).await.purgeable_projects(at(0), 9).await.unwrap().len(), 1);
+    assert_eq!(read(&*store).await.purgeable_projects(at(0), at(99), 9).await.unwrap().len(), 1);
 }
 
 /// Writes to an environment and the deletion of the environment happen one after the other: no

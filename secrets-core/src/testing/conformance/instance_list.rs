@@ -16,6 +16,7 @@ macro_rules! instance_conformance {
             deleting_a_child_keeps_the_inherited_secrets
             a_deleted_environment_can_be_purged_and_not_restored
             a_deleted_environment_of_a_deleted_team_is_purged
+            a_deleted_environment_is_not_purged_during_an_attempt
         }
         deletion_races(spawn) {
             an_environment_is_deleted_once

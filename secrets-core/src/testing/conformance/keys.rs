@@ -203,7 +203,7 @@ pub async fn a_project_with_destroyed_keys_is_purged_and_not_restored(store: &dy
     assert_stale(tx.restore_project(id, at(62), at(0)).await, Subject::Project);
     drop(tx);
     let mut seen = read(store).await;
-    assert_eq!(seen.purgeable_projects(at(61), 9).await.unwrap().len(), 1);
+    assert_eq!(seen.purgeable_projects(at(61), at(99), 9).await.unwrap().len(), 1);
     let location = seen.rotation_location(kept.rotation.id).await.unwrap().unwrap();
     assert!(location.is_purged() && location.key.is_destroyed());
     drop(seen);
@@ -213,7 +213,7 @@ pub async fn a_project_with_destroyed_keys_is_purged_and_not_restored(store: &dy
         progress = purge(store, &world).await;
     }
     assert_eq!(progress, PurgeProgress::Complete);
-    assert_eq!(read(store).await.purgeable_projects(at(61), 9).await.unwrap(), []);
+    assert_eq!(read(store).await.purgeable_projects(at(61), at(99), 9).await.unwrap(), []);
 }
 
 /// True if the project key that the store returns with the only secret was destroyed.

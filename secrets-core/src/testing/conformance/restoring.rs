@@ -98,10 +98,10 @@ pub async fn projects_to_purge_come_in_the_order_of_their_deletion(store: &dyn S
     tx.delete_project(early.id, at(60)).await.unwrap();
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.purgeable_projects(at(81), 9).await.unwrap(), [early.clone(), late]);
-    assert_eq!(seen.purgeable_projects(at(81), 1).await.unwrap(), *from_ref(&early));
-    assert_eq!(seen.purgeable_projects(at(80), 9).await.unwrap(), [early]);
-    assert_eq!(seen.purgeable_projects(at(60), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(81), at(99), 9).await.unwrap(), [early.clone(), late]);
+    assert_eq!(seen.purgeable_projects(at(81), at(99), 1).await.unwrap(), *from_ref(&early));
+    assert_eq!(seen.purgeable_projects(at(80), at(99), 9).await.unwrap(), [early]);
+    assert_eq!(seen.purgeable_projects(at(60), at(99), 9).await.unwrap(), []);
 }
 
 /// Each call of `purge_project` deletes only a few rows. In the end, nothing of the project remains
@@ -139,7 +139,7 @@ pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
 
     assert!((4..=12).contains(&rounds), "{rounds}");
     let mut seen = read(store).await;
-    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), at(99), 9).await.unwrap(), []);
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert_eq!(seen.secret_versions(newest.id, u32::MAX, 9).await.unwrap(), []);
     drop(seen);
@@ -241,12 +241,12 @@ pub async fn a_purge_keeps_other_projects(store: &dyn Store) {
         PurgeProgress::Nothing
     );
     assert_eq!(tx.purge_project(other.id, at(60), 9).await.unwrap(), PurgeProgress::Nothing);
-    assert_eq!(tx.purgeable_projects(at(99), 9).await.unwrap(), *from_ref(&other));
+    assert_eq!(tx.purgeable_projects(at(99), at(99), 9).await.unwrap(), *from_ref(&other));
     assert_eq!(tx.purge_project(other.id, at(61), 9).await.unwrap(), PurgeProgress::Complete);
 
     let mut seen = committed(store, tx).await;
     let owner = Principal::User(world.owner.id);
     assert_eq!(seen.projects(owner).await.unwrap(), [world.project]);
     assert_eq!(seen.secrets(world.production.id, from_ref(&kept.key)).await.unwrap(), [kept]);
-    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), at(99), 9).await.unwrap(), []);
 }

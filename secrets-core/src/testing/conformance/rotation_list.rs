@@ -16,6 +16,7 @@ macro_rules! rotation_conformance {
             a_claimed_delivery_is_not_due
             a_lost_claim_cannot_settle_a_delivery
             a_delivery_is_postponed_or_deleted
+            a_delivery_that_is_added_again_is_one_delivery
             deliveries_can_be_made_due_earlier
             messages_are_counted_in_their_window
         }

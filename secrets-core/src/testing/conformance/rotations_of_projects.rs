@@ -56,8 +56,8 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
-/// `disable_rotations` disables all rotations of a project. After that, only rotations with an
-/// unfinished attempt have work that is due.
+/// `disable_rotations` disables all rotations of a project. After that, rotations have work only if
+/// they have an unfinished attempt, or a previous credential whose login is to be disabled.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| {
@@ -67,20 +67,21 @@ pub async fn a_project_disables_its_rotations(store: &dyn Store) {
         rotation
     };
     let (idle, busy, past) = (due("idle"), due("busy"), due("past"));
+    let (mut lost, mut grace) = (due("lost"), due("grace"));
+    lost.schedule.work_at = None;
+    grace.slots.retire_at = Some(at(50));
     let off = RotationRecord {
         status: RotationStatus::Disabled,
         failure: RotationFailure { code: Some("plan".to_owned()), ..RotationFailure::default() },
         ..rotation(&world.production, "off")
     };
-    let mut lost = due("lost");
-    lost.schedule.work_at = None;
     let mut tx = begin(store).await;
-    for rotation in [&idle, &busy, &past, &off, &lost] {
+    for rotation in [&idle, &busy, &past, &off, &lost, &grace] {
         tx.insert_rotation(rotation, &[]).await.unwrap();
     }
-    tx.insert_attempt(&attempt(&busy, 1)).await.unwrap();
-    tx.insert_attempt(&attempt(&lost, 1)).await.unwrap();
-    tx.insert_attempt(&concluded(&attempt(&past, 1), at(2))).await.unwrap();
+    for attempt in [attempt(&busy, 1), attempt(&lost, 1), concluded(&attempt(&past, 1), at(2))] {
+        tx.insert_attempt(&attempt).await.unwrap();
+    }
     let elsewhere = elsewhere(&mut tx, &world).await;
 
     tx.disable_rotations(world.project.id, "gone", "the project is gone", at(9)).await.unwrap();
@@ -100,6 +101,7 @@ pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     let expected = [
         disabled(&busy, Some(at(5))),
+        disabled(&grace, Some(at(50))),
         disabled(&idle, None),
         disabled(&lost, Some(at(9))),
         disabled(&past, None),

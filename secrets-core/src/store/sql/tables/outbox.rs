@@ -41,7 +41,8 @@ impl OutboxWrites for Session<Transaction> {
         let statement = sqlx::query(
             "INSERT INTO outbox (id, kind, payload, attempts, next_attempt_at, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT DO NOTHING",
+             ON CONFLICT (id) DO UPDATE
+                 SET attempts = outbox.attempts + 1, next_attempt_at = excluded.next_attempt_at",
         )
         .bind(delivery.id.uuid())
         .bind(&delivery.kind)
@@ -49,7 +50,7 @@ impl OutboxWrites for Session<Transaction> {
         .bind(i64::from(delivery.attempts))
         .bind(delivery.next_attempt_at)
         .bind(delivery.created_at);
-        self.insert(Subject::Resource, statement).await
+        self.write(statement).await.map(drop)
     }
 
     async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {

@@ -58,6 +58,7 @@ impl<C: Connected> ProjectReads for Session<C> {
     async fn purgeable_projects(
         &mut self,
         before: Time,
+        now: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>> {
         let statement = sqlx::query(concat!(
@@ -65,10 +66,15 @@ impl<C: Connected> ProjectReads for Session<C> {
             columns!(projects),
             " FROM projects p WHERE p.deleted_at < $1
                   AND EXISTS (SELECT 1 FROM project_keys y WHERE y.project_id = p.id)
+                  AND NOT EXISTS
+                      (SELECT 1 FROM environments e JOIN rotations r ON r.environment_id = e.id
+                       JOIN rotation_attempts a ON a.rotation_id = r.id
+                       WHERE e.project_id = p.id AND r.lease_until > $2 AND a.completed_at IS NULL)
               ORDER BY p.deleted_at, p.id
-              LIMIT $2"
+              LIMIT $3"
         ));
-        self.all("projects", statement.bind(before).bind(i64::from(limit)), record).await
+        let statement = statement.bind(before).bind(now).bind(i64::from(limit));
+        self.all("projects", statement, record).await
     }
 
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {

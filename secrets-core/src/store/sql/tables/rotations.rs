@@ -212,7 +212,7 @@ impl RotationWrites for Session<Transaction> {
                  updated_at = $5, work_at = CASE WHEN EXISTS
                      (SELECT 1 FROM rotation_attempts a
                       WHERE a.rotation_id = rotations.id AND a.completed_at IS NULL)
-                     THEN COALESCE(work_at, $5) END
+                     THEN COALESCE(work_at, $5) ELSE retire_at END
              WHERE status <> $2
                  AND environment_id IN (SELECT id FROM environments WHERE project_id = $1)",
         )

@@ -1,0 +1,54 @@
+//! Accounts against which requests for a team are counted.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use chrono::TimeDelta;
+
+use crate::model::lock::lock;
+use crate::model::{TeamId, Time, UserId};
+use crate::store::{Reads, StoreResult};
+
+/// Maximum number of accounts in the cache.
+const MAX_KNOWN: usize = 65_536;
+
+/// Time for which an account stays in the cache. A user who leaves a team can use up the team's
+/// limits for at most this time.
+const LIFETIME: TimeDelta = TimeDelta::minutes(1);
+
+/// Account of each team and of its service tokens, as a cache: the user who created the team or the
+/// token while this user is a member of the team, otherwise the team itself.
+#[derive(Default)]
+pub(crate) struct Accounts(Mutex<HashMap<(TeamId, UserId), Known>>);
+
+#[derive(Clone, Copy)]
+struct Known {
+    account: UserId,
+    until: Time,
+}
+
+impl Accounts {
+    /// Returns the account for work in a team that this user caused, for example by creating the
+    /// service token of the request. Reads the user's membership at most once a minute.
+    pub(crate) async fn of(
+        &self,
+        reads: &mut dyn Reads,
+        (team, user): (TeamId, UserId),
+        now: Time,
+    ) -> StoreResult<UserId> {
+        let known = lock(&self.0).get(&(team, user)).copied();
+        if let Some(known) = known.filter(|known| now < known.until) {
+            return Ok(known.account);
+        }
+        let membership = reads.membership(team, user).await?;
+        let is_member = membership.is_some_and(|membership| membership.role.is_some());
+        // IDs are unique among users and teams.
+        let account = if is_member { user } else { UserId::from(team.uuid()) };
+        let mut accounts = lock(&self.0);
+        if accounts.len() >= MAX_KNOWN {
+            accounts.clear();
+        }
+        accounts.insert((team, user), Known { account, until: now + LIFETIME });
+        Ok(account)
+    }
+}
