@@ -169,8 +169,14 @@ impl Failures {
 
     fn count(&self, item: WorkItem, now: Time, delays: (TimeDelta, TimeDelta)) -> FailingItem {
         let mut items = lock(&self.0);
-        let new =
-            FailingItem { item, since: now, failures: 0, failures_with_delays: 0, delays, retry_at: now };
+        let new = FailingItem {
+            item,
+            since: now,
+            failures: 0,
+            failures_with_delays: 0,
+            delays,
+            retry_at: now,
+        };
         let known = items.get(&item).copied();
         let mut failing = known.unwrap_or(new);
         // An outage of the store does not lengthen the delay after a failure of the item itself.
