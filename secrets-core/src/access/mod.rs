@@ -7,6 +7,7 @@
 //! nothing about its environments. A change gets the scope of the rows that it writes only after it
 //! has locked them.
 
+mod approval;
 mod context;
 mod lock;
 mod memberships;
@@ -19,6 +20,7 @@ mod size;
 #[cfg(feature = "testing")]
 mod tests;
 
+pub(crate) use approval::{check_role_approval, outlives_session};
 pub use lock::LockedRow;
 pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};

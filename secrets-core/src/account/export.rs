@@ -1,15 +1,18 @@
 //! Export of the data stored about a user.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use super::AccountTeam;
 use crate::audit::AuditEntry;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::invitations::InvitationPublicInfo;
+use crate::invitations::{InvitationPublicInfo, invited_address};
 use crate::limits::RateLimiter;
-use crate::model::{Bound, Result, Time, UserId};
+use crate::model::{Bound, Result, Role, TeamId, Time, UserId};
 use crate::projects::Project;
-use crate::store::{AuditFilter, AuditScope, Membership};
+use crate::sessions::{ListSessions, UserSession};
+use crate::store::{AuditFilter, AuditRecord, AuditScope, Membership};
 use crate::tokens::ServiceToken;
 use crate::users::User;
 
@@ -25,14 +28,20 @@ pub struct AccountData {
     pub user: User,
     /// Team memberships of the user.
     pub memberships: Vec<AccountTeam>,
-    /// Pending invitations to the user.
+    /// Pending invitations to the user; empty if the credential does not prove that the user's
+    /// e-mail address is current.
     pub invitations: Vec<InvitationPublicInfo>,
     /// Projects that the user may access.
     pub projects: Vec<Project>,
-    /// Service tokens the user created, in the teams they are a member of.
+    /// Service tokens the user created, in the teams that they manage as owner or admin.
     pub service_tokens: Vec<ServiceToken>,
-    /// Newest 10,000 audit log entries of the user, newest first.
+    /// Active sessions of the user, oldest first.
+    pub sessions: Vec<UserSession>,
+    /// Newest 10,000 audit log entries of the user, newest first. An action in a team that the user
+    /// is not a member of is listed without the team, the place, the object and the details.
     pub audit_logs: Vec<AuditEntry>,
+    /// True if the user has older audit log entries, which the export leaves out.
+    pub audit_logs_truncated: bool,
 }
 
 /// Exports the data stored about the caller, without secret values.
@@ -72,8 +81,7 @@ impl Operation for ExportAccount {
     type Output = AccountData;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AccountData> {
-        let user = cx.caller.person()?.clone();
-        let (principal, email) = (cx.caller.principal()?, cx.caller.as_person()?.verified_email());
+        let (user, principal) = (cx.caller.person()?.clone(), cx.caller.principal()?);
         let now = cx.now();
         cx.shared::<ExportRate>().count(user.id, now)?;
         cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
@@ -81,37 +89,88 @@ impl Operation for ExportAccount {
 
         cx.complete_audit_log().await?;
         let memberships = cx.reads().memberships(user.id).await?;
-        let invitations = match &email {
-            Some(email) => cx.reads().invitations_to(email).await?,
-            None => Vec::new(),
-        };
+        let invitations = invitations_of_caller(cx).await?;
         let projects = cx.reads().projects(principal).await?;
-        let actions = AuditFilter::newest(AuditScope::Actor(user.id.uuid()), MAX_ENTRIES);
-        let mut log = cx.engine.store().read_audit_log().await?;
-        let actions = log.audit_entries(&actions).await?;
-        drop(log);
+        let (audit_logs, audit_logs_truncated) = actions_of(cx, &memberships, user.id).await?;
         let service_tokens = tokens_of(cx, &memberships, user.id).await?;
-        let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
+        let sessions = ListSessions.run(cx).await?;
         Ok(AccountData {
             format_version: 1,
             generated_at: now,
             memberships: memberships.iter().filter_map(AccountTeam::new).collect(),
             user: User::new(user, memberships),
-            invitations: pending.map(|found| InvitationPublicInfo::new(found, None)).collect(),
+            invitations,
             projects: projects.into_iter().map(Into::into).collect(),
             service_tokens,
-            audit_logs: actions.into_iter().map(Into::into).collect(),
+            sessions,
+            audit_logs,
+            audit_logs_truncated,
         })
     }
 }
 
-/// Loads the service tokens that the caller created in teams they are still a member of.
+/// Loads the pending invitations to the caller. Returns none if the caller's credential does not
+/// prove that the caller's e-mail address is current.
+async fn invitations_of_caller(cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
+    let now = cx.now();
+    let email = invited_address(cx.caller.as_person()?, now).ok().flatten();
+    let Some(email) = email else { return Ok(Vec::new()) };
+    let invitations = cx.reads().invitations_to(&email).await?;
+    let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
+    Ok(pending.map(|found| InvitationPublicInfo::new(found, None)).collect())
+}
+
+/// Loads the newest audit log entries of the user, newest first. The second value is true if there
+/// are more entries than the export contains.
+async fn actions_of(
+    cx: &mut Context<'_, Read>,
+    memberships: &[Membership],
+    user: UserId,
+) -> Result<(Vec<AuditEntry>, bool)> {
+    let newest = AuditFilter::newest(AuditScope::Actor(user.uuid()), MAX_ENTRIES + 1);
+    let mut log = cx.engine.store().read_audit_log().await?;
+    let mut actions = log.audit_entries(&newest).await?;
+    drop(log);
+    let is_truncated = actions.len() > MAX_ENTRIES as usize;
+    actions.truncate(MAX_ENTRIES as usize);
+    let teams: HashSet<_> = memberships.iter().map(|membership| membership.team.id).collect();
+    let actions = actions.into_iter().map(|entry| AuditEntry::from(shown(entry, &teams)));
+    Ok((actions.collect(), is_truncated))
+}
+
+/// Removes the team, the place, the object and the details of an action in a team that is not one
+/// of `teams`, because their names and IDs belong to that team. The entry of a refused request has
+/// them too.
+fn shown(entry: AuditRecord, teams: &HashSet<TeamId>) -> AuditRecord {
+    let is_own = match entry.team {
+        Some(team) => teams.contains(&team),
+        None => entry.project.is_none(),
+    };
+    if is_own {
+        return entry;
+    }
+    AuditRecord {
+        team: None,
+        project: None,
+        project_name: None,
+        environment: None,
+        environment_name: None,
+        resource_id: None,
+        resource_name: None,
+        metadata: "{}".to_owned(),
+        seal: None,
+        ..entry
+    }
+}
+
+/// Loads the service tokens that the caller created in teams that they still manage.
 async fn tokens_of(
     cx: &mut Context<'_, Read>,
     memberships: &[Membership],
     user: UserId,
 ) -> Result<Vec<ServiceToken>> {
-    let teams: Vec<_> = memberships.iter().map(|membership| membership.team.id).collect();
+    let managed = memberships.iter().filter(|of| of.role.is_some_and(Role::manages));
+    let teams: Vec<_> = managed.map(|membership| membership.team.id).collect();
     let tokens = cx.reads().tokens(&teams).await?;
     let own = tokens.into_iter().filter(|(token, _)| token.created_by == user);
     let now = cx.now();

@@ -198,10 +198,13 @@ impl Context<'_, Write> {
     }
 
     /// Makes the operation a dry run: if it succeeds, the transaction is rolled back instead of
-    /// committed, and no audit entry is written. A dry run therefore fails in the same cases as a
-    /// real run.
-    pub(crate) fn roll_back_afterwards(&mut self) {
+    /// committed, and the changes have no audit entries. A dry run therefore fails in the same
+    /// cases as a real run. `reads` become the only audit entries, because the caller learns the
+    /// results of reads also from a dry run; if they cannot be written, the operation fails.
+    pub(crate) fn roll_back_afterwards(&mut self, reads: impl IntoIterator<Item = AuditContext>) {
         self.is_dry_run = true;
+        self.audit.skips_audit = true;
+        self.audit.others = reads.into_iter().collect();
     }
 
     /// Returns the open transaction, for reads and writes.

@@ -214,6 +214,11 @@ impl Engine {
             A::complete(&mut session, &self.keyring, &manifests).await?;
         }
         match audit {
+            Audit::Change(action) if is_dry_run => {
+                A::abandon(session).await?;
+                // Recording can wait for the lock that the transaction held.
+                self.record_all(context.into_entries(caller, action, now)).await?;
+            }
             _ if is_dry_run => A::abandon(session).await?,
             Audit::Nothing => commit::<A>(session).await?,
             Audit::Change(action) => {
@@ -227,17 +232,23 @@ impl Engine {
                 // The reader is released first, because recording waits for other entries and for
                 // the disk.
                 drop(session);
-                let mut entries = context.into_entries(caller, action, now).into_iter();
-                // The first alone, because it may have to make room in a full queue. The others at
-                // most a batch at a time, because all operations share the queue.
-                if let Some(first) = entries.next() {
-                    self.record(first).await?;
-                }
-                while !entries.as_slice().is_empty() {
-                    let part = entries.by_ref().take(MAX_BATCH);
-                    try_join_all(part.map(|entry| self.record(entry))).await?;
-                }
+                self.record_all(context.into_entries(caller, action, now)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Stores the audit entries of one operation, like [`record`](Self::record).
+    async fn record_all(&self, entries: Vec<AuditRecord>) -> Result<()> {
+        let mut entries = entries.into_iter();
+        // The first alone, because it may have to make room in a full queue. The others at most a
+        // batch at a time, because all operations share the queue.
+        if let Some(first) = entries.next() {
+            self.record(first).await?;
+        }
+        while !entries.as_slice().is_empty() {
+            let part = entries.by_ref().take(MAX_BATCH);
+            try_join_all(part.map(|entry| self.record(entry))).await?;
         }
         Ok(())
     }

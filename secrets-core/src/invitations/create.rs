@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::accept_url;
 use super::{LIFETIME, mail};
-use crate::access::{NOT_A_MEMBER, TeamScope};
+use crate::access::{NOT_A_MEMBER, TeamScope, check_role_approval};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
@@ -41,7 +41,8 @@ pub enum InvitedRole {
     Admin,
 }
 
-/// Invites a person to a team. A pending invitation counts towards the plan's limit of members.
+/// Invites a person to a team. A pending invitation counts towards the plan's limit of members. A
+/// command-line session may invite an admin only in its first 15 minutes.
 #[derive(Debug)]
 pub struct InviteMember {
     /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
@@ -62,6 +63,10 @@ impl Operation for InviteMember {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<TeamMember> {
         let team = self.team.ok_or(NOT_A_MEMBER)?;
         let scope = cx.locked_team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let role = Role::from(self.invitation.role.unwrap_or_default());
+        if role.manages() {
+            check_role_approval(cx.caller.as_person()?, cx.now())?;
+        }
         let email = self.invitation.email;
         check_new(cx, team, &email).await?;
         let plan = &scope.plan;
@@ -71,7 +76,6 @@ impl Operation for InviteMember {
             plan.admit(Quota::Members, current, 1)?;
         }
 
-        let role = self.invitation.role.unwrap_or_default().into();
         let invitation = new_invitation(cx, scope, email, role)?;
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;

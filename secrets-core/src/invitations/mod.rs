@@ -2,8 +2,9 @@
 //!
 //! A user joins a team only by accepting an invitation. Accepting requires the token that was sent
 //! to the invited e-mail address, and a credential in which the identity provider confirms that the
-//! same address belongs to the caller. An invitation is either pending or unknown: responses do not
-//! distinguish accepted, revoked, expired and non-existent invitations.
+//! same address belongs to the caller; a command-line session is not such a credential. An
+//! invitation is either pending or unknown: responses do not distinguish accepted, revoked, expired
+//! and non-existent invitations.
 
 mod accept;
 mod create;
@@ -27,10 +28,10 @@ pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
 
 use crate::crypto::{InvitationToken, TokenMac};
-use crate::engine::{Access, Context};
+use crate::engine::{Access, Context, Person};
 use crate::model::{
-    BaseUrl, DisplayName, EmailAddress, Error, InvitationId, Result, Role, Subject, TeamId, Time,
-    UserId,
+    BaseUrl, DisplayName, EmailAddress, Error, InvitationId, Result, Role, SessionKind, Subject,
+    TeamId, Time, UserId,
 };
 use crate::store::InvitationRecord;
 
@@ -146,12 +147,36 @@ impl InvitationRecord {
 /// Error for an invitation that is unknown, used, revoked, expired or addressed to another user.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
+/// Time after a sign-in in which a token of the identity provider without an e-mail claim is
+/// accepted as proof of the stored address, because the sign-in has requested the address from the
+/// provider.
+const SIGN_IN_PERIOD: TimeDelta = TimeDelta::minutes(15);
+
+/// Error for credentials that do not prove that an e-mail address still belongs to the caller.
+const SIGN_IN_REQUIRED: Error = Error::forbidden(
+    "this credential does not prove that your e-mail address is current: sign in with the identity provider to see and accept invitations",
+);
+
+/// Returns the verified e-mail address with which the caller may see and accept invitations; `None`
+/// if the address is not verified. Fails if the credential does not prove that the address still
+/// belongs to the caller: a command-line session, which knows only the address of an earlier
+/// sign-in, or a token without an e-mail claim whose user has not signed in for 15 minutes.
+pub(crate) fn invited_address(caller: &Person, now: Time) -> Result<Option<EmailAddress>> {
+    let signed_in = caller.user.last_login_at;
+    let is_current = match &caller.session {
+        Some(session) => session.kind != SessionKind::Cli,
+        None if caller.identity.email.is_some() => true,
+        None => signed_in.is_some_and(|at| now - at <= SIGN_IN_PERIOD),
+    };
+    if is_current { Ok(caller.verified_email()) } else { Err(SIGN_IN_REQUIRED) }
+}
+
 /// Loads the pending invitation with this token if it is addressed to the caller.
 async fn invitation_of_caller<A: Access>(
     cx: &mut Context<'_, A>,
     token: &InvitationToken,
 ) -> Result<InvitationRecord> {
-    let email = cx.caller.as_person()?.verified_email().ok_or(UNKNOWN)?;
+    let email = invited_address(cx.caller.as_person()?, cx.now())?.ok_or(UNKNOWN)?;
     let mac = TokenMac::of(cx.keyring(), token.reveal());
     let found = cx.reads().invitation_by_mac(&mac).await?.ok_or(UNKNOWN)?;
     let is_theirs = found.email == email && found.mac == mac && found.is_pending(cx.now());

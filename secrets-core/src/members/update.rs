@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_pending};
-use crate::access::NOT_A_MEMBER;
+use crate::access::{NOT_A_MEMBER, check_role_approval};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
 use crate::store::MemberRecord;
@@ -17,7 +17,8 @@ pub struct MemberChange {
     pub role: Role,
 }
 
-/// Changes a member's role. Only owners can make a member an owner, or change an owner's role.
+/// Changes a member's role. Only owners can make a member an owner, or change an owner's role. A
+/// command-line session may make a member an admin or owner only in its first 15 minutes.
 #[derive(Debug)]
 pub struct UpdateMember {
     /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
@@ -43,6 +44,9 @@ impl Operation for UpdateMember {
         let role = self.change.role;
         if scope.role != Role::Owner && [member.role, role].contains(&Role::Owner) {
             return Err(OWNERS_ONLY);
+        }
+        if role.manages() && role > member.role {
+            check_role_approval(cx.caller.as_person()?, cx.now())?;
         }
         if role != Role::Owner {
             ensure_owner_remains(&members, member)?;

@@ -50,6 +50,7 @@ pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Re
     if let Some(project) = scan.project {
         cx.project(&ProjectRef::Id(project), Permission::See).await?;
     }
+    record(cx, &scan);
     Ok(scan)
 }
 
@@ -65,14 +66,22 @@ pub(super) async fn locked_scan(
     if let Some(project) = scan.project {
         cx.locked_project(&ProjectRef::Id(project), Permission::See).await?;
     }
+    record(cx, &scan);
     Ok(scan)
 }
 
 /// Error for a scan that does not exist.
 const UNKNOWN: Error = Error::NotFound(Subject::Scan);
 
+/// Loads a scan without authorizing the caller. The audit entry of a refused request names the scan
+/// only by its ID, because the caller must not learn the name of the source from the data export.
 async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {
     let scan = cx.reads().scan(scan.ok_or(UNKNOWN)?).await?.ok_or(UNKNOWN)?;
-    cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
+    cx.audit.resource = Some(("scan", Some(scan.id.uuid()), None));
     Ok(scan)
+}
+
+/// Sets the scan as the resource that the audit entry names. The caller must be authorized.
+fn record<A: Access>(cx: &mut Context<'_, A>, scan: &ScanRecord) {
+    cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
 }

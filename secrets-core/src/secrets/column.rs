@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
+use std::sync::Arc;
 
 use super::comparison::{ComparedEnvironment, ComparedSecret, SecretState};
+use super::comparison_size::{ComparisonSize, chain_size};
 use super::sealing::{open_description, open_value};
 use super::{Visible, visible};
 use crate::access::{EnvironmentScope, View};
@@ -19,9 +21,20 @@ pub(super) struct Column {
     pub(super) cells: BTreeMap<SecretKey, ComparedSecret>,
 }
 
+/// A secret that an environment has or inherits, before its cell is built.
+pub(super) struct Found {
+    pub(super) secret: Arc<SecretRecord>,
+    state: SecretState,
+    /// Name of the ancestor from which the secret is inherited, or whose secret it overrides or
+    /// hides.
+    pub(super) from: Option<EnvironmentName>,
+    is_restricted: bool,
+}
+
 /// Decrypted descriptions and compared values of the secrets in a comparison. A secret that several
 /// environments inherit is decrypted only once.
 pub(super) struct Contents {
+    size: ComparisonSize,
     descriptions: HashMap<SecretId, Option<Plaintext>>,
     /// Groups of equal values; `None` if the request does not ask for them.
     equality: Option<Equality>,
@@ -36,14 +49,16 @@ struct Equality {
 }
 
 impl Contents {
-    /// Creates the contents of a comparison; with groups of equal values if `equal` is true.
-    pub(super) fn new(equal: bool) -> Self {
+    /// Creates the contents of a comparison of `environments` environments; with groups of equal
+    /// values if `equal` is true.
+    pub(super) fn new(equal: bool, environments: usize) -> Self {
         let equality = equal.then(|| Equality {
             key: FingerprintKey::draw(),
             groups: HashMap::new(),
             by_secret: HashMap::new(),
         });
-        Self { descriptions: HashMap::new(), equality }
+        let size = ComparisonSize::new(environments);
+        Self { size, descriptions: HashMap::new(), equality }
     }
 
     /// Returns the number of secrets whose values were compared for equality.
@@ -52,43 +67,26 @@ impl Contents {
     }
 
     /// Builds the cells of one environment. `managed` contains the secret keys that rotations of
-    /// the environment write.
+    /// the environment write. Fails if the comparison becomes too large.
     pub(super) async fn cells(
         &mut self,
         cx: &mut Context<'_, Read>,
         mut view: View,
         managed: &BTreeMap<SecretKey, RotationName>,
     ) -> Result<BTreeMap<SecretKey, ComparedSecret>> {
-        let own = view.chain.first_mut().map(|link| mem::take(&mut link.secrets));
-        let inherited = visible(&mut view).into_iter();
-        let mut inherited: BTreeMap<_, _> =
-            inherited.map(|seen| (seen.secret.key.clone(), seen)).collect();
+        let chain = chain_size(&view.chain);
+        let found = found(&mut view);
+        // Before anything is decrypted.
+        self.size.reserve(cx, chain, &found, managed).await?;
         let mut cells = BTreeMap::new();
-        for secret in own.unwrap_or_default() {
-            let instead_of = inherited.remove(&secret.key);
-            let from = instead_of.filter(|other| !other.secret.hidden);
-            let from = from.and_then(|other| other.inherited_from);
-            let state = match (secret.hidden, &from) {
-                (true, _) => SecretState::Hidden,
-                (false, Some(_)) => SecretState::Override,
-                (false, None) => SecretState::Own,
-            };
-            let cell = self.cell(cx, &view.scope, &secret, (state, from)).await?;
-            cells.insert(secret.key.clone(), cell);
-        }
-        for (key, Visible { secret, inherited_from, is_restricted }) in inherited {
-            let state =
-                if secret.hidden { SecretState::InheritedHidden } else { SecretState::Inherited };
-            let origin = (state, inherited_from);
-            let cell = if is_restricted {
-                restricted(&secret, origin)
+        for Found { secret, state, from, is_restricted } in found {
+            let mut cell = if is_restricted {
+                restricted(&secret, (state, from))
             } else {
-                self.cell(cx, &view.scope, &secret, origin).await?
+                self.cell(cx, &view.scope, &secret, (state, from)).await?
             };
-            cells.insert(key, cell);
-        }
-        for (key, cell) in &mut cells {
-            cell.rotation = managed.get(key).cloned();
+            cell.rotation = managed.get(&secret.key).cloned();
+            cells.insert(secret.key.clone(), cell);
         }
         Ok(cells)
     }
@@ -100,11 +98,13 @@ impl Contents {
         secret: &SecretRecord,
         origin: (SecretState, Option<EnvironmentName>),
     ) -> Result<ComparedSecret> {
-        let description = match self.descriptions.get(&secret.id) {
-            Some(known) => known.clone(),
-            None => open_description(cx, scope, secret).await?,
+        let description = if let Some(known) = self.descriptions.get(&secret.id) {
+            known.clone()
+        } else {
+            let opened = open_description(cx, scope, secret).await?;
+            self.descriptions.insert(secret.id, opened.clone());
+            opened
         };
-        self.descriptions.insert(secret.id, description.clone());
         let group = match &mut self.equality {
             Some(equality) => equality.group(cx, scope, secret).await?,
             None => None,
@@ -141,6 +141,33 @@ impl Equality {
         self.by_secret.insert(secret.id, group);
         Ok(Some(group))
     }
+}
+
+/// Takes all secrets out of a resolved environment, and returns those that the environment has or
+/// inherits: one for each key.
+fn found(view: &mut View) -> Vec<Found> {
+    let own = view.chain.first_mut().map(|link| mem::take(&mut link.secrets)).unwrap_or_default();
+    let inherited = visible(view).into_iter();
+    let mut inherited: BTreeMap<_, _> =
+        inherited.map(|seen| (seen.secret.key.clone(), seen)).collect();
+    let mut found = Vec::with_capacity(own.len());
+    for secret in own {
+        let instead_of = inherited.remove(&secret.key);
+        let from = instead_of.filter(|other| !other.secret.hidden);
+        let from = from.and_then(|other| other.inherited_from);
+        let state = match (secret.hidden, &from) {
+            (true, _) => SecretState::Hidden,
+            (false, Some(_)) => SecretState::Override,
+            (false, None) => SecretState::Own,
+        };
+        found.push(Found { secret, state, from, is_restricted: false });
+    }
+    for Visible { secret, inherited_from, is_restricted } in inherited.into_values() {
+        let state =
+            if secret.hidden { SecretState::InheritedHidden } else { SecretState::Inherited };
+        found.push(Found { secret, state, from: inherited_from, is_restricted });
+    }
+    found
 }
 
 /// Builds the cell for a secret that the caller may not read.

@@ -68,7 +68,7 @@ impl Operation for CompareSecrets {
                 return Ok(WithETag { tag, answer: None });
             }
         }
-        let mut contents = Contents::new(self.equal);
+        let mut contents = Contents::new(self.equal, environments.len());
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         for environment in environments {
             // Load one environment at a time, so that memory holds the encrypted secrets of only

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SubmittedImport;
 use super::change::Content;
+use super::reading::compared_values;
 use super::sealing::seal_description;
 use super::writing::{SecretBatch, check_secret_quota, check_size, first_version, next_version};
 use crate::access::{EnvironmentScope, LockedRow};
@@ -97,15 +98,17 @@ impl Operation for ImportSecrets {
         let new = secrets.len() - known.len();
         check_secret_quota(cx, &scope, new as u64).await?;
         let planned = if dry_run {
-            Some(plan::plan(cx, &scope, &secrets, &known, overwrite).await?)
+            let planned = plan::plan(cx, &scope, &secrets, &known, overwrite).await?;
+            let count = known.values().filter(|known| plan::is_comparable(&scope, known)).count();
+            Some((planned, compared_values(cx, count, vec![scope.environment.name.as_str()])))
         } else {
             None
         };
 
         let result = import(cx, &scope, secrets, known, overwrite).await?;
         check_size(cx, &scope).await?;
-        if let Some(planned) = planned {
-            cx.roll_back_afterwards();
+        if let Some((planned, compared)) = planned {
+            cx.roll_back_afterwards(compared);
             return Ok(ImportResult::planned(planned));
         }
         cx.add_detail("created", result.created);

@@ -6,6 +6,7 @@ mod change_set;
 mod column;
 mod compare;
 mod comparison;
+mod comparison_size;
 mod create;
 mod delete;
 pub(crate) mod etag;

@@ -6,7 +6,7 @@ use super::sealing::{SECRET_NOT_FOUND, open_value};
 use super::{KeyRef, Visible, visible};
 use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
-use crate::engine::{Access, Context, Read};
+use crate::engine::{Access, AuditContext, Context, Read};
 use crate::model::{EnvironmentName, EnvironmentPath, Error, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
@@ -86,6 +86,29 @@ pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>)
     let reason =
         format!("inherited from environments you have no access to: {}", holders.join(", "));
     Err(Error::Forbidden(reason.into()))
+}
+
+/// Creates an audit context for stored values that a change compared with new values. Returns `None`
+/// if none were compared, or if the operator has turned off the recording of reads. `environments`
+/// are the names of the environments that contain the values.
+pub(super) fn compared_values<A: Access>(
+    cx: &Context<'_, A>,
+    count: usize,
+    environments: Vec<&str>,
+) -> Option<AuditContext> {
+    if count == 0 || !cx.options().audit_reads {
+        return None;
+    }
+    let mut context = AuditContext {
+        action: Some("secrets.compared"),
+        team: cx.audit.team,
+        project: cx.audit.project.clone(),
+        is_anonymized: cx.audit.is_anonymized,
+        ..AuditContext::default()
+    };
+    context.details.insert("count".to_owned(), count.into());
+    context.details.insert("environments".to_owned(), environments.into());
+    Some(context)
 }
 
 /// Decrypts the values of the given secrets, and returns them in the same order.

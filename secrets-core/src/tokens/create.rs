@@ -8,8 +8,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ServiceToken;
-use super::approval::outlives_session;
-use crate::access::NOT_A_MEMBER;
+use crate::access::{NOT_A_MEMBER, outlives_session};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::whole::Whole;

@@ -1,6 +1,5 @@
 //! Service tokens: credentials of programs, limited to projects and environments of a team.
 
-mod approval;
 mod create;
 mod delete;
 mod list;
@@ -100,10 +99,10 @@ pub struct TokenSelf {
     pub team_id: TeamId,
     /// Projects that the token may access; empty if it may access all projects of the team.
     pub project_ids: Vec<ProjectId>,
-    /// Environments that the token may access; empty if it may access all environments of its
-    /// projects.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub environment_ids: Vec<EnvironmentId>,
+    /// Environments that the token may access; absent if it may access all environments of its
+    /// projects. Empty if all these environments were deleted: the token then has access to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_ids: Option<Vec<EnvironmentId>>,
     /// Same as `permissions`, for clients that expect this name.
     pub scopes: Vec<&'static str>,
     /// Permissions of the token: `read`, `write` or both.
@@ -154,7 +153,7 @@ impl TokenSelf {
             name: token.name.clone(),
             team_id: token.team,
             project_ids: scope.projects,
-            environment_ids: scope.environments,
+            environment_ids: (!token.all_environments).then_some(scope.environments),
             scopes: permissions.clone(),
             permissions,
             expires_at: token.expires_at,

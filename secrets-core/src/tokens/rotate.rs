@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use serde::Deserialize;
 
-use super::approval::outlives_session;
 use super::{ServiceToken, locked_token};
+use crate::access::outlives_session;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::whole::Whole;

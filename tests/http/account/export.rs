@@ -3,11 +3,13 @@
 use chrono::TimeDelta;
 use secrets_core::crypto::{Archive, Passphrase};
 use secrets_core::engine::Options;
-use secrets_core::model::{MemberAccess, Role};
+use secrets_core::model::{AuditId, MemberAccess, Role};
+use secrets_core::store::AuditRecord;
 use secrets_tests::{App, Build, Client, Kind, Reply, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::EXPORT;
+use crate::device_login;
 
 const PASSPHRASE: &str = "correct horse battery";
 
@@ -53,6 +55,123 @@ async fn an_export_contains_the_data_stored_about_a_user(app: App) {
     let actions: Vec<_> = actions.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["project.created", "secret.created", "token.created", "user.created"]);
     assert!(!reply.text().contains("kvc_value"));
+}
+
+async fn an_export_does_not_name_the_objects_of_another_team(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let project =
+        bob.post("/api/v1/projects", &json!({ "name": "Hidden plan" })).await.is(201).id();
+    let of_project = format!("/api/v1/projects/{project}");
+    let export = format!("{of_project}/environments/staging/secrets/export");
+    alice.get(&export).await.is(403);
+    alice.patch(&of_project, &json!({ "name": "Mine" })).await.is(403);
+    alice.get(&format!("/api/v1/teams/{}/invitations", bob.team)).await.is(403);
+
+    let reply = alice.get(EXPORT).await;
+
+    let data = reply.is(200).json();
+    let entries = data["audit_logs"].as_array().unwrap();
+    let denied: Vec<_> = entries.iter().filter(|entry| entry["outcome"] == "denied").collect();
+    assert!(!denied.is_empty());
+    for theirs in [bob.team.as_str(), &project, "Hidden plan", "hidden-plan", "staging"] {
+        assert!(!reply.text().contains(theirs), "{theirs}: {denied:?}");
+    }
+}
+
+async fn an_export_describes_the_actions_in_the_users_teams_only(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    bob.project("Own").await;
+    let body = json!({ "name": "Left", "team_id": alice.team });
+    let left = bob.post("/api/v1/projects", &body).await.is(201).id();
+    let created = async || {
+        let data = bob.get(EXPORT).await.is(200).json();
+        let mut entries = data["audit_logs"].as_array().unwrap().clone();
+        entries.retain(|entry| entry["action"] == "project.created");
+        entries
+    };
+    let named = |entries: &[Value]| entries.iter().any(|entry| entry["resource_id"] == *left);
+    assert!(named(&created().await));
+
+    app.part(&alice.team, &bob.id).await;
+
+    let entries = created().await;
+    assert_eq!(entries.len(), 2);
+    assert!(!named(&entries));
+    let own = entries.iter().find(|entry| entry["team_id"] == *bob.team).unwrap();
+    assert_eq!(own["resource_name"], "Own");
+    let other = entries.iter().find(|entry| entry["team_id"] != *bob.team).unwrap();
+    assert_eq!((&other["outcome"], &other["metadata"]), (&json!("success"), &json!({})));
+    assert_eq!((&other["actor_id"], &other["ip_address"]), (&json!(bob.id), &json!("127.0.0.1")));
+    for field in [
+        "team_id",
+        "project_id",
+        "project_name",
+        "resource_id",
+        "resource_name",
+        "hash",
+        "prev_hash",
+    ] {
+        assert_eq!(other.get(field), None, "{field}");
+    }
+}
+
+async fn an_export_has_the_tokens_of_teams_that_the_user_manages(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Admin).await;
+    let body = json!({ "name": "theirs", "team_id": alice.team, "all_projects": true });
+    bob.post("/api/v1/tokens", &body).await.is(201);
+    bob.token(&json!({ "all_projects": true })).await;
+    let names = async || {
+        let data = bob.get(EXPORT).await.is(200).json();
+        let tokens = data["service_tokens"].as_array().unwrap().iter();
+        let mut names: Vec<_> = tokens.map(|token| token["name"].to_string()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names().await, ["\"test\"", "\"theirs\""]);
+
+    let path = format!("/api/v1/teams/{}/members/{}", alice.team, bob.id);
+    alice.patch(&path, &json!({ "role": "member" })).await.is(200);
+
+    assert_eq!(names().await, ["\"test\""]);
+}
+
+async fn an_export_has_the_sessions_without_their_credentials(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let (_, granted) = device_login::session(&app, &alice).await;
+    device_login::session(&app, &bob).await;
+
+    let reply = alice.get(EXPORT).await;
+
+    let data = reply.is(200).json();
+    let listed = alice.get("/api/v1/auth/sessions").await.is(200).json();
+    assert_eq!(data["sessions"], listed["sessions"]);
+    assert_eq!(data["sessions"].as_array().unwrap().len(), 1);
+    assert!(!reply.text().contains(granted["access_token"].as_str().unwrap()));
+}
+
+async fn an_export_says_that_it_leaves_out_older_actions(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let first = app.entry(&alice.team, "user.created").await;
+    let before = alice.get(EXPORT).await.is(200).json();
+    let copies = (1..=10_000).map(|number| {
+        let created_at = first.created_at - TimeDelta::milliseconds(number);
+        AuditRecord { id: AuditId::draw(created_at), created_at, seal: None, ..first.clone() }
+    });
+    let copies: Vec<_> = copies.collect();
+    let mut tx = app.store.begin().await.unwrap();
+    for copies in copies.chunks(2_500) {
+        tx.insert_audit(copies).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let after = alice.get(EXPORT).await.is(200).json();
+
+    assert_eq!(before["audit_logs_truncated"], false);
+    assert_eq!(after["audit_logs_truncated"], true);
+    assert_eq!(after["audit_logs"].as_array().unwrap().len(), 10_000);
 }
 
 async fn an_export_leaves_out_invitations_that_expired(app: App) {
@@ -203,6 +322,10 @@ async fn an_archive_needs_a_passphrase_of_12_characters(app: App) {
 
 on_every_store![
     an_export_contains_the_data_stored_about_a_user,
+    an_export_does_not_name_the_objects_of_another_team,
+    an_export_describes_the_actions_in_the_users_teams_only,
+    an_export_has_the_tokens_of_teams_that_the_user_manages,
+    an_export_has_the_sessions_without_their_credentials,
     an_export_leaves_out_invitations_that_expired,
     an_archive_holds_the_values_that_the_person_can_read,
     an_archive_opens_only_with_its_passphrase,
@@ -210,4 +333,5 @@ on_every_store![
     a_person_exports_five_times_an_hour,
     an_archive_needs_a_passphrase_of_12_characters;
     an_archive_leaves_out_secrets_that_the_user_may_not_read,
+    an_export_says_that_it_leaves_out_older_actions,
 ];

@@ -7,6 +7,7 @@ mod mail;
 mod notices;
 mod resend;
 mod roles;
+mod sessions;
 
 use secrets_tests::{Client, Person, Reply};
 use serde_json::{Value, json};

@@ -167,6 +167,23 @@ async fn a_scan_is_deleted_by_its_creator_or_an_admin(app: App) {
     assert_eq!(app.actions(&alice.team).await.iter().filter(|a| *a == "scan.deleted").count(), 2);
 }
 
+async fn a_refused_request_is_recorded_without_the_name_of_the_source(app: App) {
+    let (alice, eve) = (app.person("alice").await, app.person("eve").await);
+    let source = json!({ "type": "text", "name": "unannounced.sh" });
+    let scan = alice.post(SCANS, &json!({ "source": source, "content": "" })).await.is(201).id();
+
+    eve.delete(&format!("{SCANS}/{scan}")).await.is(403);
+
+    let refused = app.entry(&alice.team, "scan.deleted").await;
+    assert_eq!(refused.outcome, "denied");
+    assert_eq!(refused.resource_id.unwrap().to_string(), scan);
+    assert_eq!(refused.resource_name, None);
+    alice.delete(&format!("{SCANS}/{scan}")).await.is(204);
+    let mut deleted = app.audit(&alice.team).await;
+    deleted.retain(|entry| entry.action == "scan.deleted" && entry.outcome == "success");
+    assert_eq!(deleted[0].resource_name.as_deref(), Some("unannounced.sh"));
+}
+
 on_every_store!(
     a_scan_returns_findings_with_their_positions,
     scanned_content_is_not_stored,
@@ -176,4 +193,5 @@ on_every_store!(
     a_finding_is_known_again_by_its_fingerprint,
     scans_are_listed_newest_first,
     a_scan_is_deleted_by_its_creator_or_an_admin,
+    a_refused_request_is_recorded_without_the_name_of_the_source,
 );

@@ -2,6 +2,7 @@
 //! side by side.
 
 mod permissions;
+mod size;
 
 use hyper::Method;
 use secrets_core::model::{Clock as _, Role};

@@ -1,6 +1,6 @@
 //! Tests of the scopes of service tokens (the projects and environments that a token may access).
 
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, Client, on_every_store, paths};
 use serde_json::json;
 
 use super::TOKENS;
@@ -31,6 +31,24 @@ async fn a_project_that_is_not_the_teams_is_400_and_named_with_its_place(app: Ap
 
         reply.is(400).says("project_ids[1] must be a project of the token's team");
     }
+}
+
+async fn a_token_whose_environments_were_deleted_is_not_shown_as_unlimited(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "trial", None).await;
+    let limited = json!({ "project_ids": ["web"], "environments": ["trial"] });
+    let limited = app.bearer(&alice.token(&limited).await);
+    let unlimited = app.bearer(&alice.token(&json!({ "project_ids": ["web"] })).await);
+
+    alice.delete(&paths::environment(&web, "trial")).await.is(204);
+
+    let shown = async |token: &Client| {
+        let me = token.get("/api/v1/users/me").await.is(200).json();
+        me.get("environment_ids").cloned()
+    };
+    assert_eq!(shown(&limited).await, Some(json!([])));
+    assert_eq!(shown(&unlimited).await, None);
 }
 
 async fn a_token_names_its_projects_or_reaches_all(app: App) {
@@ -187,6 +205,7 @@ on_every_store![
     a_token_that_may_only_write_gets_no_descriptions,
     projects_are_given_by_id_or_slug_and_kept_by_id,
     a_project_that_is_not_the_teams_is_400_and_named_with_its_place,
+    a_token_whose_environments_were_deleted_is_not_shown_as_unlimited,
     a_token_names_its_projects_or_reaches_all,
     a_scope_names_a_hundred_at_most,
     all_projects_includes_later_projects,

@@ -7,18 +7,21 @@ use super::super::writing::{
     SecretBatch, check_environment_size, check_secret_quota, check_team_size, delete,
     first_version, next_version,
 };
+use super::copy::Source;
 use super::locate::{Located, locate};
 use super::plan::{Edit, PlannedEnvironment, Step, additional, plan, results};
+use super::reads::{compared, record_copies};
 use super::{ChangeEffect, ChangeSecrets, ChangeSet, ChangeSetResult};
 use crate::access::EnvironmentScope;
 use crate::engine::{Audit, AuditContext, Callers, Context, Lock, Operation, Write};
-use crate::model::{EnvironmentName, Permission, Result, Subject};
+use crate::model::{Permission, Result, Subject};
 use crate::store::SecretRecord;
 
 impl Operation for ChangeSecrets {
     const NAME: &'static str = "secret.change";
     const CALLERS: Callers = Callers::Authenticated;
-    /// Audit log behaviour of change sets: one entry for each changed secret.
+    /// Audit log behaviour of change sets: one entry for each changed secret, one for each
+    /// environment from which values are copied, and one for comparisons without a change.
     const AUDIT: Audit = Audit::Change("secrets.changed");
     const IS_LONG: bool = true;
     type Access = Write;
@@ -32,6 +35,8 @@ impl Operation for ChangeSecrets {
         let scopes = cx.locked_environments(&project, &environments, Permission::Write).await?;
         let planned = plan(cx, &project, scopes, located).await?;
         let results = results(&planned);
+        record_copies(cx, &planned);
+        let compared = compared(cx, &planned, dry_run);
         let (mut growth, mut last) = (0, None);
         for PlannedEnvironment { scope, steps } in planned {
             growth += apply(cx, &scope, steps).await?;
@@ -43,7 +48,9 @@ impl Operation for ChangeSecrets {
         // Each changed secret has an entry of its own.
         cx.audit.skips_audit = true;
         if dry_run {
-            cx.roll_back_afterwards();
+            cx.roll_back_afterwards(compared);
+        } else {
+            cx.audit.others.extend(compared);
         }
         Ok(ChangeSetResult::new(dry_run, results))
     }
@@ -115,7 +122,7 @@ fn record(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     secret: &SecretRecord,
-    (effect, copied_from): (ChangeEffect, Option<EnvironmentName>),
+    (effect, copied_from): (ChangeEffect, Option<Source>),
 ) {
     let action = match effect {
         ChangeEffect::Created => "secret.created",
@@ -134,7 +141,7 @@ fn record(
     };
     context.details.insert("version".to_owned(), secret.version.into());
     if let Some(from) = copied_from {
-        context.details.insert("copied_from".to_owned(), from.as_str().into());
+        context.details.insert("copied_from".to_owned(), from.name.as_str().into());
     }
     cx.audit.others.push(context);
 }

@@ -10,15 +10,22 @@ use super::locate::{Located, field_error, unknown_environment};
 use crate::crypto::Plaintext;
 use crate::engine::{Context, Write};
 use crate::model::{
-    Code, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, FieldError, ProjectRef, Result,
-    SecretKey,
+    Code, EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, FieldError,
+    ProjectRef, Result, SecretKey,
 };
 
 /// Value that a change set copies from another environment.
 pub(super) struct Copied {
     pub(super) value: Plaintext,
-    /// Name of the environment from which the value is copied.
-    pub(super) from: EnvironmentName,
+    pub(super) from: Source,
+}
+
+/// Environment from which a value is copied.
+pub(super) struct Source {
+    pub(super) id: EnvironmentId,
+    pub(super) name: EnvironmentName,
+    /// True if the environment inherits the value from an ancestor.
+    pub(super) is_inherited: bool,
 }
 
 /// Loads the values that the changes copy from other environments, and returns them by the index of
@@ -62,7 +69,11 @@ async fn copy(
         match of_key(&seen, &located.change.key) {
             Some(seen) if !seen.secret.hidden => {
                 let value = open_value(cx, &view.scope, &seen.secret).await?;
-                let from = view.scope.environment.name.clone();
+                let from = Source {
+                    id: view.scope.environment.id,
+                    name: view.scope.environment.name.clone(),
+                    is_inherited: seen.inherited_from.is_some(),
+                };
                 copied.insert(located.index, Copied { value, from });
             }
             hidden => {

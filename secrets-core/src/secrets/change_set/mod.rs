@@ -5,6 +5,7 @@ mod apply;
 mod copy;
 mod locate;
 mod plan;
+mod reads;
 mod submitted;
 
 use serde::{Deserialize, Serialize};

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use super::super::change::Content;
 use super::super::sealing::{SECRET_NOT_FOUND, open_description, open_value};
-use super::copy::{Copied, copied};
+use super::copy::{Copied, Source, copied};
 use super::locate::{Located, field_error};
 use super::{ChangeAction, ChangeEffect, KeyChange, KeyChangeResult};
 use crate::access::EnvironmentScope;
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Context, Write};
-use crate::model::{
-    Code, EnvironmentId, EnvironmentName, Error, ProjectRef, Result, SecretKey, VersionConflict,
-};
+use crate::model::{Code, EnvironmentId, Error, ProjectRef, Result, SecretKey, VersionConflict};
 use crate::store::SecretRecord;
 
 /// Planned changes of the secrets of one environment.
@@ -28,8 +26,10 @@ pub(super) struct Step {
     key: SecretKey,
     previous_version: u32,
     pub(super) edit: Edit,
+    /// True if the stored value was decrypted and compared with the new value.
+    pub(super) is_compared: bool,
     /// Environment from which the value is copied, for the action `copy`.
-    pub(super) copied_from: Option<EnvironmentName>,
+    pub(super) copied_from: Option<Source>,
 }
 
 /// Edit of a stored secret, with the data to write.
@@ -135,14 +135,15 @@ async fn step(
 ) -> Result<Step> {
     let KeyChange { key, action, .. } = change;
     let previous_version = known.as_ref().map_or(0, |known| known.version);
+    let is_compared = is_comparable(scope, &action, known.as_ref());
     let (value, copied_from) = copied.map(|copied| (copied.value, copied.from)).unzip();
     let edit = match action {
         ChangeAction::Set { value, description } => {
-            put(cx, scope, (key.clone(), known), (value, description)).await?
+            put(cx, scope, (key.clone(), known), (value, description), is_compared).await?
         }
         ChangeAction::Copy { description, .. } => {
             let value = value.ok_or_else(|| Error::internal("the value was not loaded"))?;
-            put(cx, scope, (key.clone(), known), (value, description)).await?
+            put(cx, scope, (key.clone(), known), (value, description), is_compared).await?
         }
         ChangeAction::Hide if known.as_ref().is_some_and(|known| known.hidden) => Edit::Nothing,
         ChangeAction::Hide => {
@@ -154,18 +155,31 @@ async fn step(
             describe(cx, scope, known.ok_or(SECRET_NOT_FOUND)?, Some(description)).await?
         }
     };
-    Ok(Step { index, key, previous_version, edit, copied_from })
+    Ok(Step { index, key, previous_version, edit, is_compared, copied_from })
 }
 
-/// Plans a new value for a secret. If the caller may not read the secret, the new value is not
-/// compared with the stored one: otherwise the result would reveal that a guessed value is right.
+/// True if the change sets a value that is compared with the stored value. If the caller may not
+/// read the secret, its value is not compared: otherwise the result would reveal that a guessed
+/// value is right.
+fn is_comparable(
+    scope: &EnvironmentScope,
+    action: &ChangeAction,
+    known: Option<&SecretRecord>,
+) -> bool {
+    let sets_value = matches!(action, ChangeAction::Set { .. } | ChangeAction::Copy { .. });
+    sets_value && scope.may_read && known.is_some_and(|known| !known.hidden)
+}
+
+/// Plans a new value for a secret. If `is_compared` is true, plans no new value if the stored value
+/// is the same.
 async fn put(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     (key, known): (SecretKey, Option<SecretRecord>),
     (value, description): (Plaintext, Option<Description>),
+    is_compared: bool,
 ) -> Result<Edit> {
-    let is_same = match known.as_ref().filter(|known| scope.may_read && !known.hidden) {
+    let is_same = match known.as_ref().filter(|_| is_compared) {
         Some(known) => open_value(cx, scope, known).await?.is_same(&value),
         None => false,
     };

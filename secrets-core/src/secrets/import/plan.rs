@@ -71,7 +71,7 @@ async fn is_same(
     secret: &ImportedSecret,
     known: &SecretRecord,
 ) -> Result<bool> {
-    if !scope.may_read || known.hidden {
+    if !is_comparable(scope, known) {
         return Ok(false);
     }
     if !open_value(cx, scope, known).await?.is_same(&secret.value) {
@@ -80,6 +80,11 @@ async fn is_same(
     let Some(description) = &secret.description else { return Ok(true) };
     let known = open_description(cx, scope, known).await?;
     Ok(known.is_some_and(|known| known.reveal() == description.reveal()))
+}
+
+/// True if the value of the existing secret is compared with the imported value.
+pub(super) fn is_comparable(scope: &EnvironmentScope, known: &SecretRecord) -> bool {
+    scope.may_read && !known.hidden
 }
 
 impl ImportResult {

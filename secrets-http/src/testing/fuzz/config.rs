@@ -59,7 +59,9 @@ pub fn config(bytes: &[u8]) {
     let words = words.join("\n");
     // Clap leaves out control characters.
     let printed = words.replace(char::is_control, "");
-    let known = [EXAMPLES, &words, &printed, &names(lines), &names(file)].join("\n");
+    // Failures name the file.
+    let path = path.to_string_lossy();
+    let known = [EXAMPLES, &words, &printed, &path, &names(lines), &names(file)].join("\n");
     for (_, value) in variables {
         assert_no_echo(value.as_bytes(), &failure.message, &known);
     }

@@ -94,6 +94,22 @@ async fn a_dry_run_returns_the_plan_and_writes_nothing(app: App) {
     assert_eq!(made.is(200).json(), json!({ "created": 1, "updated": 4, "skipped": 0 }));
 }
 
+async fn a_dry_run_that_compares_values_is_recorded(app: App) {
+    let alice = app.person("alice").await;
+    let web = project(&alice).await;
+    let new = json!({ "secrets": [{ "key": "NEW", "value": "kvc_new" }] });
+    let before = app.actions(&alice.team).await.len();
+
+    plan(&alice, &web, &new).await.is(200);
+    assert_eq!(app.actions(&alice.team).await.len(), before);
+    plan(&alice, &web, &json!({ "secrets": secrets() })).await.is(200);
+
+    let entry = app.entry(&alice.team, "secrets.compared").await;
+    assert_eq!((entry.project_name.as_deref(), entry.environment), (Some("Web"), None));
+    assert_eq!(entry.metadata, r#"{"count":3,"environments":["staging"]}"#);
+    assert_eq!(app.actions(&alice.team).await.len(), before + 1);
+}
+
 async fn a_dry_run_is_asked_for_in_the_query_or_in_the_body(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -177,6 +193,7 @@ async fn a_dry_run_is_refused_like_the_import(kind: Kind) {
 
 on_every_store![
     a_dry_run_returns_the_plan_and_writes_nothing,
+    a_dry_run_that_compares_values_is_recorded,
     a_dry_run_is_asked_for_in_the_query_or_in_the_body,
     a_dry_run_does_not_compare_for_callers_that_may_not_read,
     ;

@@ -1,0 +1,73 @@
+//! Size of a comparison: memory that a comparison needs, and its limit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::column::Found;
+use super::comparison::ComparedSecret;
+use crate::engine::{Context, Read};
+use crate::model::{Code, Error, Result, RotationName, SecretKey};
+use crate::store::ChainLink;
+
+/// Size of a cell without its texts, in bytes. A cell without a secret has the same size.
+const CELL_BYTES: usize = size_of::<Option<ComparedSecret>>();
+
+/// Size of a comparison: the secrets of the largest inheritance chain, because only one chain is in
+/// memory at a time, and all cells of the response.
+pub(super) struct ComparisonSize {
+    /// Number of compared environments.
+    environments: usize,
+    /// Secret keys of the environments so far: one row of cells for each key.
+    keys: BTreeSet<SecretKey>,
+    /// Size of the encrypted secrets of the largest chain so far, in bytes.
+    largest_chain: usize,
+}
+
+impl ComparisonSize {
+    /// Creates the size of a comparison of `environments` environments, without any secrets.
+    pub(super) fn new(environments: usize) -> Self {
+        Self { environments, keys: BTreeSet::new(), largest_chain: 0 }
+    }
+
+    /// Adds the secrets of one environment, and reserves the additional memory. `chain` is the size
+    /// of the encrypted secrets of its inheritance chain, in bytes. Fails if the comparison is
+    /// larger than a response may be.
+    pub(super) async fn reserve(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        chain: usize,
+        found: &[Found],
+        managed: &BTreeMap<SecretKey, RotationName>,
+    ) -> Result<()> {
+        let mut bytes = chain.saturating_sub(self.largest_chain);
+        self.largest_chain = self.largest_chain.max(chain);
+        for Found { secret, from, .. } in found {
+            let key = &secret.key;
+            if self.keys.insert(key.clone()) {
+                bytes += self.environments * CELL_BYTES;
+            }
+            let description = secret.description.as_ref().map_or(0, |text| text.as_bytes().len());
+            let from = from.as_ref().map_or(0, |from| from.as_str().len());
+            let rotation = managed.get(key).map_or(0, |rotation| rotation.as_str().len());
+            bytes += key.as_str().len() + description + from + rotation;
+        }
+        let limit = cx.options().max_answer_bytes;
+        if cx.memory.total.saturating_add(bytes) > limit {
+            return Err(too_large(limit));
+        }
+        cx.reserve_memory(bytes).await
+    }
+}
+
+/// Returns the size of the secrets of an inheritance chain, in bytes.
+pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
+    chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
+}
+
+/// Returns the error for a comparison that exceeds `limit` bytes.
+fn too_large(limit: usize) -> Error {
+    const MIB: usize = 1024 * 1024;
+    let (limit, unit) =
+        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
+    let reason = format!("the comparison exceeds {limit} {unit}: select fewer environments");
+    Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
+}
