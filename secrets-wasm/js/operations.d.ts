@@ -21,20 +21,24 @@ export interface Account {
 
 /** Data stored about a user, without secret values. */
 export interface AccountData {
-  /** Newest 10,000 audit log entries of the user, newest first. */
+  /** Newest 10,000 audit log entries of the user, newest first. An action in a team that the user is not a member of is listed without the team, the place, the object and the details. */
   audit_logs: AuditEntry[];
+  /** True if the user has older audit log entries, which the export leaves out. */
+  audit_logs_truncated: boolean;
   /** Version of the export format: always 1. */
   format_version: number;
   /** Time of the export. */
   generated_at: string;
-  /** Pending invitations to the user. */
+  /** Pending invitations to the user; empty if the credential does not prove that the user's e-mail address is current. */
   invitations: InvitationPublicInfo[];
   /** Team memberships of the user. */
   memberships: AccountTeam[];
   /** Projects that the user may access. */
   projects: Project[];
-  /** Service tokens the user created, in the teams they are a member of. */
+  /** Service tokens the user created, in the teams that they manage as owner or admin. */
   service_tokens: ServiceToken[];
+  /** Active sessions of the user, oldest first. */
+  sessions: UserSession[];
   /** User, with profile and team memberships. */
   user: User;
 }
@@ -1291,7 +1295,7 @@ export interface TokenSelf {
   auth_type: "service_token";
   /** Creation time of the token. */
   created_at: string;
-  /** Environments that the token may access; empty if it may access all environments of its projects. */
+  /** Environments that the token may access; absent if it may access all environments of its projects. Empty if all these environments were deleted: the token then has access to none. */
   environment_ids?: string[];
   /** Expiry time of the token; absent if the token never expires. */
   expires_at?: string;

@@ -2,7 +2,7 @@
 //!
 //! A user joins a team only by accepting an invitation. Accepting requires the token that was sent
 //! to the invited e-mail address, and a credential in which the identity provider confirms that the
-//! same address belongs to the caller; a command-line session is not such a credential. An
+//! same address belongs to the caller; an old command-line session is not such a credential. An
 //! invitation is either pending or unknown: responses do not distinguish accepted, revoked, expired
 //! and non-existent invitations.
 
@@ -147,26 +147,26 @@ impl InvitationRecord {
 /// Error for an invitation that is unknown, used, revoked, expired or addressed to another user.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
-/// Time after a sign-in in which a token of the identity provider without an e-mail claim is
-/// accepted as proof of the stored address, because the sign-in has requested the address from the
-/// provider.
+/// Time after a sign-in in which the stored address is accepted as current, although the credential
+/// has no e-mail claim: a command-line session, or a token of the identity provider whose address
+/// the sign-in has requested from the provider.
 const SIGN_IN_PERIOD: TimeDelta = TimeDelta::minutes(15);
 
 /// Error for credentials that do not prove that an e-mail address still belongs to the caller.
 const SIGN_IN_REQUIRED: Error = Error::forbidden(
-    "this credential does not prove that your e-mail address is current: sign in with the identity provider to see and accept invitations",
+    "this credential does not prove that your e-mail address is current: sign in with the identity provider again to see and accept invitations",
 );
 
 /// Returns the verified e-mail address with which the caller may see and accept invitations; `None`
 /// if the address is not verified. Fails if the credential does not prove that the address still
-/// belongs to the caller: a command-line session, which knows only the address of an earlier
-/// sign-in, or a token without an e-mail claim whose user has not signed in for 15 minutes.
+/// belongs to the caller: a command-line session that is older than 15 minutes, or a token without
+/// an e-mail claim whose user has not signed in for 15 minutes.
 pub(crate) fn invited_address(caller: &Person, now: Time) -> Result<Option<EmailAddress>> {
-    let signed_in = caller.user.last_login_at;
+    let is_recent = |at: Time| now - at <= SIGN_IN_PERIOD;
     let is_current = match &caller.session {
-        Some(session) => session.kind != SessionKind::Cli,
+        Some(session) => session.kind != SessionKind::Cli || is_recent(session.created_at),
         None if caller.identity.email.is_some() => true,
-        None => signed_in.is_some_and(|at| now - at <= SIGN_IN_PERIOD),
+        None => caller.user.last_login_at.is_some_and(is_recent),
     };
     if is_current { Ok(caller.verified_email()) } else { Err(SIGN_IN_REQUIRED) }
 }

@@ -239,7 +239,12 @@ class AccountData(TypedDict):
     """Data stored about a user, without secret values."""
 
     audit_logs: list[AuditEntry]
-    """Newest 10,000 audit log entries of the user, newest first."""
+    """Newest 10,000 audit log entries of the user, newest first. An action in a team that the user
+    is not a member of is listed without the team, the place, the object and the details.
+    """
+
+    audit_logs_truncated: bool
+    """True if the user has older audit log entries, which the export leaves out."""
 
     format_version: int
     """Version of the export format: always 1."""
@@ -248,7 +253,9 @@ class AccountData(TypedDict):
     """Time of the export."""
 
     invitations: list[InvitationPublicInfo]
-    """Pending invitations to the user."""
+    """Pending invitations to the user; empty if the credential does not prove that the user's
+    e-mail address is current.
+    """
 
     memberships: list[AccountTeam]
     """Team memberships of the user."""
@@ -257,7 +264,10 @@ class AccountData(TypedDict):
     """Projects that the user may access."""
 
     service_tokens: list[ServiceToken]
-    """Service tokens the user created, in the teams they are a member of."""
+    """Service tokens the user created, in the teams that they manage as owner or admin."""
+
+    sessions: list[UserSession]
+    """Active sessions of the user, oldest first."""
 
     user: User
     """User, with profile and team memberships."""
@@ -2042,8 +2052,8 @@ class TokenSelf(TypedDict):
     """Creation time of the token."""
 
     environment_ids: NotRequired[list[str]]
-    """Environments that the token may access; empty if it may access all environments of its
-    projects.
+    """Environments that the token may access; absent if it may access all environments of its
+    projects. Empty if all these environments were deleted: the token then has access to none.
     """
 
     expires_at: NotRequired[str]

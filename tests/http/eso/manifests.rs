@@ -182,12 +182,18 @@ fn a_secret_of_a_store_has_the_label_and_a_token_that_can_be_a_header() {
 fn every_store_and_secret_that_is_named_exists() {
     for resource in manifests() {
         let spec = &resource["spec"];
-        for secret in spec["provider"]["webhook"]["secrets"].as_array().into_iter().flatten() {
-            named("Secret", secret["secretRef"]["name"].as_str().unwrap());
-        }
+        let secrets = spec["provider"]["webhook"]["secrets"].as_array().into_iter().flatten();
+        let secrets = secrets.map(|secret| ("Secret", &secret["secretRef"]["name"]));
         let stores = spec["secretStoreRefs"].as_array().into_iter().flatten();
-        for store in stores.chain(spec.get("secretStoreRef")) {
-            named("SecretStore", store["name"].as_str().unwrap());
+        let stores = stores.chain(spec.get("secretStoreRef"));
+        let stores = stores.map(|store| ("SecretStore", &store["name"]));
+        let references: Vec<_> = secrets.chain(stores).collect();
+
+        // Each store names a secret, and each other resource names a store.
+        let is_secret = resource["kind"] == "Secret";
+        assert_eq!(references.is_empty(), is_secret, "{}", resource["metadata"]);
+        for (kind, name) in references {
+            named(kind, name.as_str().unwrap());
         }
     }
 }
