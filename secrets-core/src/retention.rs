@@ -116,7 +116,7 @@ impl RecordKind {
             }
             Self::Scans => (tx.prune_scans(now - HISTORY, SCAN_BATCH).await?, SCAN_BATCH),
             Self::Attempts => (tx.prune_attempts(now - HISTORY, BATCH).await?, BATCH),
-            Self::MailCounts => (tx.prune_mail_counts(now, BATCH).await?, BATCH),
+            Self::MailCounts => (tx.prune_message_counts(now, BATCH).await?, BATCH),
             Self::DeviceLogins => {
                 (tx.delete_ended_logins(now - ENDED_LOGINS_KEPT, BATCH).await?, BATCH)
             }

@@ -23,7 +23,8 @@ use super::permission::{
 use super::restore::deleted_project;
 use super::scope::{EnvironmentScope, ProjectScope, TeamScope, View};
 use super::size::{add_size, chain_size, check_size};
-use crate::engine::{Access, Context, Lock, Read, Who, Write, team_rate};
+use super::team_rate;
+use crate::engine::{Access, Context, Lock, Read, Who, Write};
 use crate::model::{
     EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, SecretKey,
     Subject, TeamId,

@@ -7,6 +7,7 @@
 //! nothing about its environments. A change gets the scope of the rows that it writes only after it
 //! has locked them.
 
+pub(crate) mod accounts;
 mod approval;
 mod context;
 mod lock;
@@ -16,13 +17,15 @@ mod permission;
 mod restore;
 mod scope;
 mod size;
+mod team_rate;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests;
 
-pub(crate) use approval::{check_role_approval, outlives_session};
+pub(crate) use approval::{check_role_approval, is_recent, outlives_session};
 pub use lock::LockedRow;
 pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};
 pub(crate) use restore::RESTORE_PERIOD;
 pub use scope::{EnvironmentScope, ProjectScope, TeamScope, View};
+pub(crate) use size::{chain_size, size_text};

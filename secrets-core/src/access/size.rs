@@ -6,7 +6,7 @@ use crate::model::{Code, Error, Result};
 use crate::store::{ChainLink, ResolvedEnvironment};
 
 /// Returns the size of the secrets of an inheritance chain, in bytes.
-pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
+pub(crate) fn chain_size(chain: &[ChainLink]) -> usize {
     chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
 }
 
@@ -32,17 +32,25 @@ pub(super) fn add_size(earlier: usize, bytes: usize) -> Result<usize> {
 /// Returns the error for secrets of an inheritance chain that exceed `limit` bytes, or, if
 /// `are_several`, for the secrets of several environments that exceed it in total.
 fn too_large(limit: usize, are_several: bool) -> Error {
-    let (limit, unit) =
-        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
+    let limit = size_text(limit);
     let reason = if are_several {
-        format!("the secrets of all environments exceed {limit} {unit}: export each by itself")
+        format!("the secrets of all environments exceed {limit}: export each by itself")
     } else {
         format!(
-            "the secrets of this environment and of those it inherits from exceed {limit} {unit}: \
-             read them one by one, or let it inherit from fewer environments"
+            "the secrets of this environment and of those it inherits from exceed {limit}: read \
+             them one by one, or let it inherit from fewer environments"
         )
     };
     Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
+}
+
+/// Formats a number of bytes in MiB if it is a multiple of 1 MiB, otherwise in KiB.
+pub(crate) fn size_text(bytes: usize) -> String {
+    if bytes.is_multiple_of(MIB) {
+        format!("{} MiB", bytes / MIB)
+    } else {
+        format!("{} KiB", bytes / 1024)
+    }
 }
 
 const MIB: usize = 1024 * 1024;

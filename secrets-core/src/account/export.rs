@@ -149,18 +149,7 @@ fn shown(entry: AuditRecord, teams: &HashSet<TeamId>) -> AuditRecord {
     if is_own {
         return entry;
     }
-    AuditRecord {
-        team: None,
-        project: None,
-        project_name: None,
-        environment: None,
-        environment_name: None,
-        resource_id: None,
-        resource_name: None,
-        metadata: "{}".to_owned(),
-        seal: None,
-        ..entry
-    }
+    AuditRecord { team: None, metadata: "{}".to_owned(), seal: None, ..entry.without_resource() }
 }
 
 /// Loads the service tokens that the caller created in teams that they still manage.

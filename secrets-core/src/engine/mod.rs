@@ -5,7 +5,6 @@
 //! transaction, runs the operation, writes the audit entry and commits. The engine does not depend
 //! on any particular operation.
 
-pub(crate) mod accounts;
 mod admission;
 pub(crate) mod audit_chain;
 mod audit_context;
@@ -24,7 +23,6 @@ pub(crate) mod refusals;
 mod shared;
 mod start;
 mod task;
-pub(crate) mod team_rate;
 pub(crate) mod time_limit;
 mod worker;
 

@@ -75,7 +75,7 @@ impl Kinds {
         let kinds = self.by_account.entry(account).or_default();
         let is_new = kinds.iter().all(|kind| !is_same_kind(&kind.entry, &entry));
         let is_merged = is_new && kinds.len() >= MAX_KINDS_PER_ACCOUNT;
-        let entry = if is_merged { without_resource(entry) } else { entry };
+        let entry = if is_merged { without_caller(entry) } else { entry };
         let place = kinds.iter().position(|kind| is_same_kind(&kind.entry, &entry));
         let place = match place {
             Some(place) => place,
@@ -169,19 +169,13 @@ fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
 
 /// Returns the entry without the caller, the resource and the IP address, so that it can represent
 /// refusals of several kinds.
-fn without_resource(entry: AuditRecord) -> AuditRecord {
+fn without_caller(entry: AuditRecord) -> AuditRecord {
     AuditRecord {
-        project: None,
-        project_name: None,
-        environment: None,
-        environment_name: None,
-        resource_id: None,
-        resource_name: None,
         address: None,
         actor_id: None,
         actor_name: None,
         actor_email: None,
-        ..entry
+        ..entry.without_resource()
     }
 }
 

@@ -61,7 +61,7 @@ async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Re
         (format!("recipient/{recipient}"), DAILY_TO_RECIPIENT),
     ];
     for (counter, limit) in counters {
-        if cx.tx().count_mail(&counter, tomorrow).await? > limit {
+        if cx.tx().count_message(&counter, tomorrow).await? > limit {
             return Err(Error::RateLimited { bound: Bound::InvitationMail, until: tomorrow });
         }
     }

@@ -27,6 +27,7 @@ pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
 
+use crate::access::is_recent;
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Access, Context, Person};
 use crate::model::{
@@ -147,11 +148,6 @@ impl InvitationRecord {
 /// Error for an invitation that is unknown, used, revoked, expired or addressed to another user.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
-/// Time after a sign-in in which the stored address is accepted as current, although the credential
-/// has no e-mail claim: a command-line session, or a token of the identity provider whose address
-/// the sign-in has requested from the provider.
-const SIGN_IN_PERIOD: TimeDelta = TimeDelta::minutes(15);
-
 /// Error for credentials that do not prove that an e-mail address still belongs to the caller.
 const SIGN_IN_REQUIRED: Error = Error::forbidden(
     "this credential does not prove that your e-mail address is current: sign in with the identity provider again to see and accept invitations",
@@ -160,13 +156,13 @@ const SIGN_IN_REQUIRED: Error = Error::forbidden(
 /// Returns the verified e-mail address with which the caller may see and accept invitations; `None`
 /// if the address is not verified. Fails if the credential does not prove that the address still
 /// belongs to the caller: a command-line session that is older than 15 minutes, or a token without
-/// an e-mail claim whose user has not signed in for 15 minutes.
+/// an e-mail claim whose user has not signed in for 15 minutes. Soon after a sign-in, the stored
+/// address is current, because the sign-in has requested it from the identity provider.
 pub(crate) fn invited_address(caller: &Person, now: Time) -> Result<Option<EmailAddress>> {
-    let is_recent = |at: Time| now - at <= SIGN_IN_PERIOD;
     let is_current = match &caller.session {
-        Some(session) => session.kind != SessionKind::Cli || is_recent(session.created_at),
+        Some(session) => session.kind != SessionKind::Cli || is_recent(session.created_at, now),
         None if caller.identity.email.is_some() => true,
-        None => caller.user.last_login_at.is_some_and(is_recent),
+        None => caller.user.last_login_at.is_some_and(|at| is_recent(at, now)),
     };
     if is_current { Ok(caller.verified_email()) } else { Err(SIGN_IN_REQUIRED) }
 }

@@ -60,10 +60,11 @@ pub async fn check_epoch(store: &dyn Store, epochs: &dyn EpochStore) -> Result<(
 
 /// Accepts that the database was restored from a backup, in one transaction: increases the epoch
 /// beyond its copy, so that the service starts again; stops all rotations, because their
-/// credentials may have changed since the backup, and enqueues a notice for their teams; and, unless `keeps_credentials`, replaces the key
-/// of all service tokens, sessions, invitations and device logins, because the backup also
-/// contains those that were revoked since. Service tokens stay listed, and get a new value when they
-/// are rotated. The secrets are accepted as they are: environments get new manifests.
+/// credentials may have changed since the backup, and enqueues a notice for their teams; and, unless
+/// `keeps_credentials`, replaces the key of all service tokens, sessions, invitations and device
+/// logins, because the backup also contains those that were revoked since. Service tokens stay
+/// listed, and get a new value when they are rotated. The secrets are accepted as they are:
+/// environments get new manifests.
 ///
 /// `epochs` must be the copy that the service uses, if it uses one.
 ///

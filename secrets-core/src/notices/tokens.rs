@@ -78,7 +78,7 @@ async fn mark_announced(
 /// limit is not exceeded.
 async fn is_admitted(tx: &mut dyn Tx, token: &TokenRecord, now: Time) -> StoreResult<bool> {
     let counter = format!("expiring-tokens/{}", token.team);
-    Ok(tx.count_mail(&counter, next_day(now)).await? <= DAILY_OF_TEAM)
+    Ok(tx.count_message(&counter, next_day(now)).await? <= DAILY_OF_TEAM)
 }
 
 /// True if a new token lives for at most a week. A notice is then unnecessary, because the token's

@@ -5,10 +5,10 @@ use std::mem;
 use std::sync::Arc;
 
 use super::comparison::{ComparedEnvironment, ComparedSecret, SecretState};
-use super::comparison_size::{ComparisonSize, chain_size};
+use super::comparison_size::ComparisonSize;
 use super::sealing::{open_description, open_value};
 use super::{Visible, visible};
-use crate::access::{EnvironmentScope, View};
+use crate::access::{EnvironmentScope, View, chain_size};
 use crate::crypto::{Fingerprint, FingerprintKey, Plaintext};
 use crate::engine::{Context, Read};
 use crate::model::{EnvironmentName, Result, RotationName, SecretId, SecretKey};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::column::Found;
 use super::comparison::ComparedSecret;
+use crate::access::size_text;
 use crate::engine::{Context, Read};
 use crate::model::{Code, Error, Result, RotationName, SecretKey};
-use crate::store::ChainLink;
 
 /// Size of a cell without its texts, in bytes. A cell without a secret has the same size.
 const CELL_BYTES: usize = size_of::<Option<ComparedSecret>>();
@@ -52,22 +52,10 @@ impl ComparisonSize {
         }
         let limit = cx.options().max_answer_bytes;
         if cx.memory.total.saturating_add(bytes) > limit {
-            return Err(too_large(limit));
+            let reason =
+                format!("the comparison exceeds {}: select fewer environments", size_text(limit));
+            return Err(Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() });
         }
         cx.reserve_memory(bytes).await
     }
-}
-
-/// Returns the size of the secrets of an inheritance chain, in bytes.
-pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
-    chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
-}
-
-/// Returns the error for a comparison that exceeds `limit` bytes.
-fn too_large(limit: usize) -> Error {
-    const MIB: usize = 1024 * 1024;
-    let (limit, unit) =
-        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
-    let reason = format!("the comparison exceeds {limit} {unit}: select fewer environments");
-    Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
 }

@@ -17,9 +17,9 @@ pub use verify::VerifiedRecords;
 
 use zeroize::Zeroizing;
 
+use crate::access::accounts::Accounts;
 use crate::bundle::{Signer, SigningKey};
 use crate::crypto::{ClientState, RootKeys, Undecryptable};
-use crate::engine::accounts::Accounts;
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
 use crate::model::Result;
 use crate::store::Store;

@@ -74,6 +74,21 @@ pub struct AuditRecord {
     pub seal: Option<AuditSeal>,
 }
 
+impl AuditRecord {
+    /// Returns the entry without the project, the environment and the resource.
+    pub(crate) fn without_resource(self) -> Self {
+        Self {
+            project: None,
+            project_name: None,
+            environment: None,
+            environment_name: None,
+            resource_id: None,
+            resource_name: None,
+            ..self
+        }
+    }
+}
+
 /// Batch of audit entries of reads that were committed together and are not in the audit log yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditBatch {

@@ -65,11 +65,11 @@ pub trait OutboxWrites: Send {
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Counts one e-mail, or another message that is limited: adds 1 to the counter with this name in the time window that ends at
-    /// `until`. Returns the new count.
-    async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
+    /// Counts one e-mail or requested webhook message: adds 1 to the counter with this name in the
+    /// time window that ends at `until`. Returns the new count.
+    async fn count_message(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 
-    /// Deletes e-mail counters whose time window ended before `before`, at most `limit`. Returns
+    /// Deletes counters of messages whose time window ended before `before`, at most `limit`. Returns
     /// the number of deleted counters.
-    async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
+    async fn prune_message_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -18,11 +18,12 @@ use serde_json::json;
 
 type Act = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Wrapper of a store that runs an action once: before the first transaction that begins after a
-/// rotation attempt has verified its new credential.
+/// Wrapper of a store that runs an action once, before a transaction begins.
 struct Overtaken {
     inner: Arc<dyn Store>,
-    rotation: RotationId,
+    /// Rotation whose attempt must have verified its new credential before the action runs; `None`
+    /// if the action runs before the next transaction.
+    verified: Option<RotationId>,
     act: Mutex<Option<Act>>,
 }
 
@@ -33,12 +34,16 @@ impl Store for Overtaken {
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let open = self.inner.read().await?.open_attempt(self.rotation).await?;
-        if open.is_some_and(|attempt| attempt.state == AttemptState::Verified) {
-            let act = self.act.lock().unwrap().take();
-            if let Some(act) = act {
-                act.await;
+        let is_due = match self.verified {
+            Some(rotation) => {
+                let open = self.inner.read().await?.open_attempt(rotation).await?;
+                open.is_some_and(|attempt| attempt.state == AttemptState::Verified)
             }
+            None => true,
+        };
+        let act = self.act.lock().unwrap().take_if(|_| is_due);
+        if let Some(act) = act {
+            act.await;
         }
         self.inner.begin().await
     }
@@ -69,7 +74,7 @@ async fn rotate_overtaken(
     let act: Act = Box::pin(act);
     let store = Arc::new(Overtaken {
         inner: Arc::clone(&app.store),
-        rotation: main.record(app).await.id,
+        verified: Some(main.record(app).await.id),
         act: Mutex::new(Some(act)),
     });
     let ports = Ports { store: store.clone(), ..app.ports() };
@@ -83,31 +88,6 @@ async fn rotate_overtaken(
     }
 
     assert!(store.act.lock().unwrap().is_none(), "it came as far as that");
-}
-
-/// Wrapper of a store that runs an action once, before the next transaction.
-struct Preceded {
-    inner: Arc<dyn Store>,
-    act: Mutex<Option<Act>>,
-}
-
-#[async_trait]
-impl Store for Preceded {
-    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        self.inner.read().await
-    }
-
-    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let act = self.act.lock().unwrap().take();
-        if let Some(act) = act {
-            act.await;
-        }
-        self.inner.begin().await
-    }
-
-    async fn ping(&self) -> StoreResult<Option<Time>> {
-        self.inner.ping().await
-    }
 }
 
 /// Plans an attempt, as a request to rotate does.
@@ -125,7 +105,8 @@ async fn plan_attempt(store: &dyn Store, rotation: RotationId, now: Time) {
 /// them, an attempt is planned before the first transaction of the work. Asserts that the attempt is
 /// left as it was planned, and that the rotation is due.
 async fn work_beside_a_planned_attempt(app: &App, main: &Rotated, times: usize) {
-    let store = Arc::new(Preceded { inner: Arc::clone(&app.store), act: Mutex::default() });
+    let inner = Arc::clone(&app.store);
+    let store = Arc::new(Overtaken { inner, verified: None, act: Mutex::default() });
     let ports = Ports { store: store.clone(), ..app.ports() };
     let node = Service::open(ports, Options::default()).await.unwrap();
     let (inner, rotation) = (Arc::clone(&app.store), main.record(app).await.id);

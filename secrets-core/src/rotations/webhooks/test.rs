@@ -54,7 +54,7 @@ impl Operation for TestWebhook {
 pub(super) async fn count_requested(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Result<()> {
     let until = next_minute(cx.now());
     let counter = format!("webhook-requests/{webhook}");
-    if cx.tx().count_mail(&counter, until).await? > MAX_REQUESTED_PER_MINUTE {
+    if cx.tx().count_message(&counter, until).await? > MAX_REQUESTED_PER_MINUTE {
         return Err(Error::RateLimited { bound: Bound::WebhookTests, until });
     }
     Ok(())

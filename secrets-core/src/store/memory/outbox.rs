@@ -81,14 +81,14 @@ impl OutboxWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
+    async fn count_message(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
         let counts = &mut self.state_mut().mail_counts;
         let sent = counts.entry((until, counter.to_owned())).or_default();
         *sent = sent.saturating_add(1);
         Ok(*sent)
     }
 
-    async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+    async fn prune_message_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let counts = &mut self.state_mut().mail_counts;
         let ended = counts.keys().take_while(|(until, _)| *until < before).take(limit as usize);
         let ended: Vec<_> = ended.cloned().collect();

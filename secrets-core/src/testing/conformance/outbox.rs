@@ -147,24 +147,24 @@ pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     );
 }
 
-/// `count_mail` counts messages separately for each counter and each time window.
-/// `prune_mail_counts` deletes the counts of past windows, up to the limit.
+/// `count_message` counts messages separately for each counter and each time window.
+/// `prune_message_counts` deletes the counts of past windows, up to the limit.
 pub async fn messages_are_counted_in_their_window(store: &dyn Store) {
     let mut tx = begin(store).await;
     for number in 1..=3 {
-        assert_eq!(tx.count_mail("sender/ünï '", at(10)).await.unwrap(), number);
+        assert_eq!(tx.count_message("sender/ünï '", at(10)).await.unwrap(), number);
     }
-    assert_eq!(tx.count_mail("sender/ünï '", at(20)).await.unwrap(), 1);
-    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 1);
+    assert_eq!(tx.count_message("sender/ünï '", at(20)).await.unwrap(), 1);
+    assert_eq!(tx.count_message("recipient", at(10)).await.unwrap(), 1);
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 2);
+    assert_eq!(tx.count_message("recipient", at(10)).await.unwrap(), 2);
     drop(tx);
     let mut tx = begin(store).await;
-    assert_eq!(tx.prune_mail_counts(at(10), 9).await.unwrap(), 0);
-    assert_eq!(tx.prune_mail_counts(at(11), 1).await.unwrap(), 1);
-    assert_eq!(tx.prune_mail_counts(at(11), 9).await.unwrap(), 1);
-    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 1);
-    assert_eq!(tx.count_mail("sender/ünï '", at(20)).await.unwrap(), 2);
+    assert_eq!(tx.prune_message_counts(at(10), 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_message_counts(at(11), 1).await.unwrap(), 1);
+    assert_eq!(tx.prune_message_counts(at(11), 9).await.unwrap(), 1);
+    assert_eq!(tx.count_message("recipient", at(10)).await.unwrap(), 1);
+    assert_eq!(tx.count_message("sender/ünï '", at(20)).await.unwrap(), 2);
 }

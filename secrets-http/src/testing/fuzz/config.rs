@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
     give 127.0.0.1:PORT
     give sqlite://PATH, postgres://... or memory:
     such as https://login.example.com
+    Usage: secrets-http
     SECRETS_DATABASE_URL SECRETS_ROOT_KEY SECRETS_JWT_ISSUER SECRETS_JWT_AUDIENCE SECRETS_LISTEN
     SECRETS_EGRESS_ALLOW SECRETS_SMTP_URL SECRETS_PUBLIC_URL is not a setting of this version";
 

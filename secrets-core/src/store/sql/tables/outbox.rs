@@ -88,7 +88,7 @@ impl OutboxWrites for Session<Transaction> {
         self.change(Subject::Resource, statement).await
     }
 
-    async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
+    async fn count_message(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
         let statement = sqlx::query(
             "INSERT INTO mail_counts (counter, until, sent) VALUES ($1, $2, 1)
              ON CONFLICT (until, counter) DO UPDATE SET sent = mail_counts.sent + 1
@@ -97,7 +97,7 @@ impl OutboxWrites for Session<Transaction> {
         self.count(statement.bind(counter).bind(until)).await
     }
 
-    async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+    async fn prune_message_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let statement = sqlx::query(
             "DELETE FROM mail_counts WHERE (until, counter) IN
                  (SELECT until, counter FROM mail_counts WHERE until < $1

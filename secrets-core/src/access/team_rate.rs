@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
 use super::accounts::Accounts;
-use super::{Access, Context};
+use crate::engine::{Access, Context};
 use crate::limits::RateLimiter;
 use crate::model::lock::lock;
 use crate::model::{Bound, Result, TeamId, UserId};
