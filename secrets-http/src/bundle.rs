@@ -1,5 +1,4 @@
-//! Commands for bundles that need no service. They are shared by the two programs of this package,
-//! `secrets` and `secrets-http`.
+//! Commands of the program `secrets` for bundles that need no service.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -69,10 +68,12 @@ struct UnlockFile {
 pub enum BundleFailure {
     /// The bundle cannot be opened.
     Refused(BundleError),
-    /// A file cannot be read or written, or contains no key or passphrase.
+    /// A file cannot be read, or contains no key or passphrase.
     File(String),
     /// The output format cannot represent the secrets.
     Format(String),
+    /// The result cannot be written.
+    Output(io::Error),
 }
 
 impl std::fmt::Display for BundleFailure {
@@ -80,6 +81,7 @@ impl std::fmt::Display for BundleFailure {
         match self {
             Self::Refused(error) => write!(f, "{error} ({})", error.kind()),
             Self::File(message) | Self::Format(message) => f.write_str(message),
+            Self::Output(error) => write!(f, "standard output: {error}"),
         }
     }
 }
@@ -175,8 +177,7 @@ fn pair(secret: BundledSecret) -> (SecretKey, Plaintext) {
 }
 
 fn write(out: &mut impl Write, text: &str) -> Result<(), BundleFailure> {
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| BundleFailure::File(format!("standard output: {error}")))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(BundleFailure::Output)
 }
 
 /// Reads a file, or standard input for `-`, that must contain exactly one line. Comment lines are

@@ -1,5 +1,5 @@
-//! Tests of the command `bundle open`, which opens a bundle (encrypted export of an environment)
-//! without a service.
+//! Tests of the command `secrets bundle open`, which opens a bundle (encrypted export of an
+//! environment) without a service.
 
 use std::fs;
 use std::io::Read as _;
@@ -43,7 +43,7 @@ async fn made(name: &str, recipients: Value) -> Value {
 fn open(name: &str, folder: &Path, arguments: &[&str]) -> Ended {
     let file = folder.join("along.scb");
     let arguments = [&["bundle", "open", file.to_str().unwrap()], arguments].concat();
-    Program::new(name, &arguments).run()
+    Program::command_line(name, &arguments).run()
 }
 
 /// Writes a bundle key or a passphrase to a file, and returns the path of the file.
@@ -75,7 +75,7 @@ async fn a_bundle_is_printed_in_the_format_asked_for() {
     assert_eq!(yaml.stdout.lines().count(), 2, "{}", yaml.stdout);
     // A value that a format cannot represent is an error, and nothing is printed.
     let shell = printed("shell");
-    assert_eq!((shell.code, shell.stdout.as_str()), (Some(64), ""));
+    assert_eq!((shell.code, shell.stdout.as_str()), (Some(65), ""));
     assert!(shell.stderr.contains("with-hyphen"), "{}", shell.stderr);
     assert!(!shell.stderr.contains("kvc_"), "{}", shell.stderr);
 }
@@ -94,7 +94,7 @@ async fn a_bundle_opens_only_with_its_passphrase() {
 
     let wrong = kept(&folder, "another passphrase");
     let ended = open(name, &folder, &["--passphrase-file", &wrong]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(77), ""));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(65), ""));
     assert!(ended.stderr.contains("(no_recipient)"), "{}", ended.stderr);
     fs::remove_file(wrong).unwrap();
 }
@@ -102,7 +102,7 @@ async fn a_bundle_opens_only_with_its_passphrase() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_pair_opens_a_bundle_for_its_public_key() {
     let name = "bundle_pair";
-    let pair = Program::new(name, &["bundle", "keygen"]).run();
+    let pair = Program::command_line(name, &["bundle", "keygen"]).run();
     let (public, private) = pair.stdout.split_once('\n').unwrap();
     assert!(private.starts_with("scbx_"));
     let public = public.strip_prefix("# ").unwrap();
@@ -137,12 +137,14 @@ fn keys_and_passphrases_are_no_arguments() {
         &["bundle", "open", "along.scb", "--key", "scbk_kvc"],
         &["bundle", "open", "along.scb", "--key-file", "a", "--passphrase-file", "b"],
         &["bundle", "open", "along.scb", "--key-file", "a", "--signer", "scbs_none"],
-        &["bundle", "open", "along.scb", "--key-file", "/nowhere"],
     ] {
-        let ended = Program::new("bundle_usage", arguments).run();
+        let ended = Program::command_line("bundle_usage", arguments).run();
 
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(64), ""), "{arguments:?}");
     }
+    let missing = ["bundle", "open", "along.scb", "--key-file", "/nowhere"];
+    let ended = Program::command_line("bundle_usage", &missing).run();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(66), ""));
 }
 
 /// Writes a bundle of at least this many bytes to the file `along.scb`. Returns the path of a file
@@ -181,7 +183,7 @@ fn peak(name: &str, bytes: usize) -> u64 {
     let Unlocked { key, values } = large(&folder, bytes);
     let file = folder.join("along.scb");
     let arguments = ["bundle", "open", file.to_str().unwrap(), "--key-file", &key];
-    let (mut child, mut printed) = Program::new(name, &arguments).pipe();
+    let (mut child, mut printed) = Program::command_line(name, &arguments).pipe();
     // The program cannot end before its whole output is read.
     let mut first = vec![0; values - 100_000];
     printed.read_exact(&mut first).unwrap();

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::ordinary_user::OrdinaryUser;
 
-/// Command that runs the server program.
+/// Command that runs the server program, or the program `secrets`.
 pub(crate) struct Program {
     command: Command,
     name: String,
@@ -93,6 +93,15 @@ impl Program {
     /// variables. `name` is the name of the log file.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         Self::of(Command::new(programs().join("secrets-http")), name, arguments)
+    }
+
+    /// Creates a command that runs the program `secrets`, the command line, with these arguments and
+    /// no environment variables except for the home folder, which is the folder of the test. `name`
+    /// is the name of the log file and of the folder.
+    pub(crate) fn command_line(name: &str, arguments: &[&str]) -> Self {
+        let home = target().join("test/data").join(name);
+        Self::of(Command::new(programs().join("secrets")), name, arguments)
+            .with("HOME", home.to_str().unwrap())
     }
 
     /// Creates a command that runs the server program as an ordinary user, with these arguments and

@@ -17,6 +17,8 @@ mod userinfo;
 
 use std::time::Duration;
 
+use secrets_core::ports::identity::Unverified;
+
 pub use self::code_flow::{
     AuthorizationResponse, ClientSecret, CodeFlow, OidcClient, SignInSecrets,
 };
@@ -51,4 +53,9 @@ impl Default for Timings {
             retry_pause: Duration::from_secs(10),
         }
     }
+}
+
+/// Creates the error for an identity that cannot be verified now, for this reason.
+fn unavailable(reason: &str) -> Unverified {
+    Unverified::Unavailable(reason.into())
 }

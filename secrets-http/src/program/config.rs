@@ -4,7 +4,6 @@
 //! command line, where every user of the machine could read them.
 
 mod arguments;
-mod bundle;
 mod failure;
 mod hidden;
 mod layers;
@@ -31,7 +30,6 @@ pub use self::types::{
 };
 
 use self::layers::Layers;
-use crate::bundle::BundleCommand;
 
 /// Command to run, with its settings.
 #[derive(Debug)]
@@ -68,8 +66,6 @@ pub enum Command {
     AcceptRestore(AcceptRestore),
     /// Give a team an owner.
     TeamOwner(TeamOwner),
-    /// Open a bundle, or generate a key pair for bundles.
-    Bundle(Box<BundleCommand>),
     /// Print this help or version text.
     Print(String),
 }

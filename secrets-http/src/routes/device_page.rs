@@ -16,17 +16,18 @@ use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
 use self::forms::{Entry, code_form, decision_form};
+use super::page::{self, Visit, email};
 use super::page_session;
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
 use crate::serve::gate;
-use crate::serve::links::base_url;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
+
+const TITLE: &str = "Command-line login";
 
 /// Names of the cookies that keep an entered token between the two forms of the page, so that no
 /// page contains the token. Browsers send these cookies only to this page, and not in requests from
@@ -56,68 +57,38 @@ struct Form {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let (for_open, for_send) = (api.clone(), api.clone());
-    let open = target()
-        .and(warp::header::headers_cloned())
-        .and(warp::ext::get::<Origin>())
-        .and(base_url())
-        .then(move |target: Target, headers, origin, base: Result<BaseUrl, Error>| {
-            let api = for_open.clone();
-            async move {
-                let user_code = target.query("user_code").ok().flatten().unwrap_or_default();
-                let form = Form { user_code: user_code.to_owned(), ..Form::default() };
-                let method = Method::GET;
-                Visit { api: &api, headers: &headers, method, base: base.ok() }
-                    .answer(form, origin)
-                    .await
-            }
-        });
-    let send = body(LIMIT)
-        .and(warp::header::headers_cloned())
-        .and(warp::ext::get::<Origin>())
-        .and(base_url())
-        .then(move |body: Body, headers: HeaderMap, origin, base: Result<BaseUrl, Error>| {
-            let api = for_send.clone();
-            async move {
-                let method = Method::POST;
-                let visit = Visit { api: &api, headers: &headers, method, base: base.ok() };
-                if page_session::is_cross_site(&headers, visit.base.as_ref()) {
-                    return visit.page(StatusCode::FORBIDDEN, page_session::CROSS_SITE);
-                }
-                match body.form().await {
-                    Ok(form) => visit.answer(form, origin).await,
-                    Err(fault) => visit.error_page(fault, "", None),
-                }
-            }
-        });
+    let visit = page::visit(api);
+    let open = visit.clone().then(async |visit: Visit| visit.open().await);
+    let send = body(LIMIT).and(visit).then(async |body: Body, visit: Visit| visit.send(body).await);
     vec![
         Route::public(Method::GET, PAGE, "device_login.page", open.boxed()),
         Route::public(Method::POST, PAGE, "device_login.page", send.boxed()),
     ]
 }
 
-/// Request for the page `/device`.
-struct Visit<'a> {
-    api: &'a Api,
-    headers: &'a HeaderMap,
-    method: Method,
-    base: Option<BaseUrl>,
-}
+impl Visit {
+    /// Shows the page, with the user code of the query.
+    async fn open(self) -> Response {
+        let user_code = self.target.query("user_code").ok().flatten().unwrap_or_default();
+        self.answer(Form { user_code: user_code.to_owned(), ..Form::default() }).await
+    }
 
-/// Result of authenticating the user of a request.
-enum SignedIn {
-    /// The user is signed in and may decide about a login.
-    Caller(Box<Caller>),
-    /// No credential was sent, or the browser's session has ended.
-    Anonymous,
-}
+    /// Handles a submitted form. Refuses a form that another site has submitted.
+    async fn send(self, body: Body) -> Response {
+        if page_session::is_cross_site(&self) {
+            return self.device_page(StatusCode::FORBIDDEN, page_session::CROSS_SITE);
+        }
+        match body.form().await {
+            Ok(form) => self.answer(form).await,
+            Err(fault) => self.error_page(fault, "", None),
+        }
+    }
 
-impl Visit<'_> {
-    async fn answer(&self, form: Form, origin: Origin) -> Response {
+    async fn answer(&self, form: Form) -> Response {
         let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
-        let caller = match self.sign_in(&form, typed, origin).await {
-            Ok(SignedIn::Caller(caller)) => *caller,
-            Ok(SignedIn::Anonymous) => {
+        let caller = match self.authenticated(&form, typed).await {
+            Ok(Some(caller)) => caller,
+            Ok(None) => {
                 let entry = self.entry(&form.user_code, None);
                 let message = match (form.decision, &entry) {
                     (None, _) => "",
@@ -125,46 +96,41 @@ impl Visit<'_> {
                     (Some(_), _) => NOT_SIGNED_IN,
                 };
                 let content = code_form(&form.user_code, message, &entry);
-                return self.page(StatusCode::OK, &content);
+                return self.device_page(StatusCode::OK, &content);
             }
             Err(error) => return self.forget(self.error_page(error.into(), &form.user_code, None)),
         };
         if form.user_code.is_empty() {
             let entry = self.entry("", Some(&caller));
-            return self.page(StatusCode::OK, &code_form("", "", &entry));
+            return self.device_page(StatusCode::OK, &code_form("", "", &entry));
         }
         self.decide(&form, typed, caller).await
     }
 
     /// Authenticates the user with the first credential that is present: an entered token, the
     /// header of a proxy, the session of the browser, or the cookies with a token that was entered
-    /// before.
-    async fn sign_in(
+    /// before. Returns `None` if the request has no credential, or the session has ended.
+    async fn authenticated(
         &self,
         form: &Form,
         typed: Option<&str>,
-        origin: Origin,
-    ) -> Result<SignedIn, Error> {
-        let signed_in = |caller| SignedIn::Caller(Box::new(caller));
+    ) -> Result<Option<Caller>, Error> {
         let has_code = !form.user_code.is_empty();
         // A header, which a proxy may add, takes precedence over a cookie: another site of the
         // domain can set a cookie.
-        let bearer = typed.or_else(|| gate::credential(self.headers).ok()).filter(|_| has_code);
+        let bearer = typed.or_else(|| gate::credential(&self.headers).ok()).filter(|_| has_code);
         if let Some(credential) = bearer {
-            return authenticate(self.api, credential, origin).await.map(signed_in);
+            return authenticate(&self.api, credential, self.origin.clone()).await.map(Some);
         }
         // The session takes precedence over the cookie with a token, which another site of the
         // domain can set.
-        if let Some(credential) =
-            page_session::credential(self.headers, &self.method, self.base.as_ref())
-            && let Some(caller) = page_session::caller(self.api, credential, origin.clone()).await?
-        {
-            return Ok(signed_in(caller));
+        if let Some(caller) = page_session::caller(self).await? {
+            return Ok(Some(caller));
         }
         // A link opens the page with the cookie, so the cookie counts only with a decision.
-        match kept_token(self.headers).filter(|_| form.decision.is_some() && has_code) {
-            Some(kept) => authenticate(self.api, &kept, origin).await.map(signed_in),
-            None => Ok(SignedIn::Anonymous),
+        match kept_token(&self.headers).filter(|_| form.decision.is_some() && has_code) {
+            Some(kept) => authenticate(&self.api, &kept, self.origin.clone()).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -181,7 +147,10 @@ impl Visit<'_> {
                         let form = decision_form(&form.user_code, &request, &email(&asked));
                         // Without an entered token, a cookie contains the token of an earlier
                         // visit.
-                        self.keep(self.page(StatusCode::OK, &form), typed.unwrap_or_default())
+                        self.keep(
+                            self.device_page(StatusCode::OK, &form),
+                            typed.unwrap_or_default(),
+                        )
                     }
                     Err(fault) => self.error_page(fault, &form.user_code, Some(&asked)),
                 }
@@ -193,7 +162,7 @@ impl Visit<'_> {
                         let status = decided.status;
                         let content =
                             format!("<p>The login is {status}. You can close this page.</p>\n");
-                        self.forget(self.page(StatusCode::OK, &content))
+                        self.forget(self.device_page(StatusCode::OK, &content))
                     }
                     Err(fault) => {
                         self.forget(self.error_page(fault, &form.user_code, Some(&asked)))
@@ -218,14 +187,14 @@ impl Visit<'_> {
             }
             _ => PAGE.to_owned(),
         };
-        match page_session::sign_in_link(self.api, self.base.as_ref(), &path) {
+        match page_session::sign_in_link(self, &path) {
             Some(link) => Entry::SignIn { link },
             None => Entry::Token,
         }
     }
 
-    fn page(&self, status: StatusCode, content: &str) -> Response {
-        page(status, self.base.as_ref(), content)
+    fn device_page(&self, status: StatusCode, content: &str) -> Response {
+        self.card_page(status, TITLE, content)
     }
 
     fn error_page(&self, fault: Fault, user_code: &str, caller: Option<&Caller>) -> Response {
@@ -236,9 +205,9 @@ impl Visit<'_> {
             (StatusCode::NOT_FOUND, _) => {
                 let message = "There is no login with this code. A code is valid for 10 minutes: \
                                start the login again, and check the code.";
-                self.page(StatusCode::NOT_FOUND, &form(message))
+                self.device_page(StatusCode::NOT_FOUND, &form(message))
             }
-            (status, reason) => self.page(status, &form(&reason)),
+            (status, reason) => self.device_page(status, &form(&reason)),
         }
     }
 
@@ -251,7 +220,7 @@ impl Visit<'_> {
             if let Some(part) = parts.get(index) {
                 let part = String::from_utf8_lossy(part);
                 self.set_cookie(&mut response, name, &part, COOKIE_SECONDS);
-            } else if !cookies(self.headers, name).is_empty() {
+            } else if !cookies(&self.headers, name).is_empty() {
                 self.set_cookie(&mut response, name, "", 0);
             }
         }
@@ -264,8 +233,7 @@ impl Visit<'_> {
     }
 
     fn set_cookie(&self, response: &mut Response, name: &str, value: &str, seconds: u32) {
-        let is_secure = self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"));
-        let secure = if is_secure { "; Secure" } else { "" };
+        let secure = if self.is_secure() { "; Secure" } else { "" };
         let base = self.base.as_ref().map_or("", BaseUrl::path);
         let cookie = format!(
             "{name}={value}; Path={base}{PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
@@ -290,11 +258,6 @@ fn kept_token(headers: &HeaderMap) -> Option<String> {
     Some(token).filter(|token| !token.is_empty())
 }
 
-/// Returns the e-mail address of the signed-in user.
-fn email(caller: &Caller) -> String {
-    caller.person().map(|user| user.email.clone()).unwrap_or_default()
-}
-
 async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
     let Some(address) = origin.address else {
         return Err(Error::forbidden("the client address is unknown"));
@@ -305,10 +268,4 @@ async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Cal
         device_login::count_failure(api.service.engine(), address);
     }
     outcome
-}
-
-/// Renders the page `/device` with this content. `base` is the public address of the service.
-fn page(status: StatusCode, base: Option<&BaseUrl>, content: &str) -> Response {
-    let content = format!("<section class=\"card\">\n{content}</section>\n");
-    super::page::page(status, "Command-line login", base, &content)
 }

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::model::{BaseUrl, Error, Time};
+use secrets_core::engine::Caller;
+use secrets_core::model::{BaseUrl, Error, Origin};
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
-use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
+use warp::{Filter, Rejection};
 
 use super::dashboard;
 use crate::serve::api::Api;
@@ -22,6 +22,7 @@ use crate::serve::fault::{Fault, Logged};
 use crate::serve::links::base_url;
 use crate::serve::router::Route;
 use crate::serve::session_cookie::SessionCookie;
+use crate::serve::target::{Target, target};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -34,6 +35,76 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
          frame-ancestors 'none'"
     )
 });
+
+/// Request of a browser for a page, without the body of the request.
+pub(super) struct Visit {
+    pub(super) api: Api,
+    pub(super) target: Target,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) origin: Origin,
+    /// Public address of the service; `None` if it is unknown.
+    pub(super) base: Option<BaseUrl>,
+}
+
+/// Returns a filter that extracts the request for a page.
+pub(super) fn visit(
+    api: &Api,
+) -> impl Filter<Extract = (Visit,), Error = Rejection> + Clone + Send + Sync + 'static + use<> {
+    let api = api.clone();
+    target()
+        .and(warp::method())
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::get::<Origin>())
+        .and(base_url())
+        .map(move |target, method, headers, origin, base: Result<BaseUrl, Error>| Visit {
+            api: api.clone(),
+            target,
+            method,
+            headers,
+            origin,
+            base: base.ok(),
+        })
+}
+
+impl Visit {
+    /// True if the service has a public address with the scheme `https`.
+    pub(super) fn is_secure(&self) -> bool {
+        self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))
+    }
+
+    /// Renders an HTML page with this content in a card.
+    pub(super) fn card_page(&self, status: StatusCode, title: &str, content: &str) -> Response {
+        page(status, title, self.base.as_ref(), &card(content))
+    }
+
+    /// Renders the page for a failed request, with the HTML of a link. The page contains the
+    /// request ID, with which the operator can find the request in the log. The response has the
+    /// status and the headers of the error, and carries its cause for the log.
+    pub(super) fn failure_page(&self, fault: Fault, title: &str, link: &str) -> Response {
+        let (status, message) = fault.status_and_message();
+        let request = self.origin.request.map_or_else(String::new, |id| {
+            format!("<p class=\"quiet\">Request <code>{id}</code></p>\n")
+        });
+        let message = escape_html(&message);
+        let content =
+            format!("<p class=\"notice bad\" role=\"alert\">{message}</p>\n{link}{request}");
+        let mut response = self.card_page(status, title, &content);
+        let (parts, _) = fault.into_response(self.api.clock.now()).into_parts();
+        if let Some(wait) = parts.headers.get(RETRY_AFTER) {
+            response.headers_mut().insert(RETRY_AFTER, wait.clone());
+        }
+        if let Some(logged) = parts.extensions.get::<Logged>() {
+            response.extensions_mut().insert(logged.clone());
+        }
+        response
+    }
+}
+
+/// Returns the e-mail address of the signed-in user.
+pub(super) fn email(caller: &Caller) -> String {
+    caller.person().map(|user| user.email.clone()).unwrap_or_default()
+}
 
 /// Renders the content of the start page, with links below the path `base`.
 fn start_content(base: &str, has_dashboard: bool) -> String {
@@ -91,10 +162,13 @@ pub(super) fn page(
 pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -> Response {
     let path = escape_html(&format!("{}{path}", base.map_or("", BaseUrl::path)));
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
-    let content = format!(
-        "<section class=\"card\">\n<p>You are signed in. <a href=\"{path}\">Continue</a></p>\n</section>\n"
-    );
+    let content = card(&format!("<p>You are signed in. <a href=\"{path}\">Continue</a></p>\n"));
     render(StatusCode::OK, title, base, (&head, &content))
+}
+
+/// Renders a card with this content, which ends with a line break.
+fn card(content: &str) -> String {
+    format!("<section class=\"card\">\n{content}</section>\n")
 }
 
 /// Renders an HTML page from its title, additional lines for the `<head>` element, and its content.
@@ -138,34 +212,6 @@ fn render(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     if let Ok(policy) = HeaderValue::from_str(&POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    response
-}
-
-/// Renders the page for a failed request. It contains the request ID, with which the operator can
-/// find the request in the log. The response has the status and the headers of the error, and
-/// carries its cause for the log.
-pub(super) fn failure_page(
-    fault: Fault,
-    title: &str,
-    (base, now): (Option<&BaseUrl>, Time),
-    (request, link): (Option<Uuid>, &str),
-) -> Response {
-    let (status, message) = fault.status_and_message();
-    let request = request.map_or_else(String::new, |id| {
-        format!("<p class=\"quiet\">Request <code>{id}</code></p>\n")
-    });
-    let message = escape_html(&message);
-    let content = format!(
-        "<section class=\"card\">\n<p class=\"notice bad\" role=\"alert\">{message}</p>\n{link}{request}</section>\n"
-    );
-    let mut response = page(status, title, base, &content);
-    let (parts, _) = fault.into_response(now).into_parts();
-    if let Some(wait) = parts.headers.get(RETRY_AFTER) {
-        response.headers_mut().insert(RETRY_AFTER, wait.clone());
-    }
-    if let Some(logged) = parts.extensions.get::<Logged>() {
-        response.extensions_mut().insert(logged.clone());
     }
     response
 }

@@ -4,24 +4,22 @@
 //! The state of a sign-in is in an encrypted cookie, so any node can finish the sign-in.
 
 use secrets_core::engine::Caller;
-use secrets_core::model::{BaseUrl, Error, Identity, Origin, Subject};
+use secrets_core::model::{BaseUrl, Error, Identity, Subject};
 use secrets_core::sessions::StartBrowserSession;
 use serde::{Deserialize, Serialize};
 use warp::Filter as _;
 use warp::http::header::{LOCATION, SET_COOKIE};
-use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::{self, escape_html};
+use super::page::{self, Visit, escape_html};
 use crate::adapters::identity::{AuthorizationResponse, CodeFlow, SignInSecrets};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
-use crate::serve::links::base_url;
 use crate::serve::router::Route;
 use crate::serve::session_cookie::SessionCookie;
-use crate::serve::target::{Target, target};
 
 const BEGIN: &str = "/sign-in";
 const CALLBACK: &str = "/sign-in/callback";
@@ -60,25 +58,8 @@ struct SignInState {
     expires_at: i64,
 }
 
-/// Request of a browser to one of the sign-in paths.
-struct Visit {
-    api: Api,
-    target: Target,
-    headers: HeaderMap,
-    origin: Origin,
-    base: Option<BaseUrl>,
-}
-
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let api = api.clone();
-    let visit = target()
-        .and(warp::header::headers_cloned())
-        .and(warp::ext::get::<Origin>())
-        .and(base_url())
-        .map(move |target, headers, origin, base: Result<BaseUrl, Error>| {
-            let (api, base) = (api.clone(), base.ok());
-            Visit { api, target, headers, origin, base }
-        });
+    let visit = page::visit(api);
     let begin = visit.clone().then(async |visit: Visit| visit.begin().await);
     let finish = visit.clone().then(async |visit: Visit| visit.finish().await);
     let dev = visit.then(async |visit: Visit| visit.redeem_link().await);
@@ -101,7 +82,7 @@ impl Visit {
     async fn begin(self) -> Response {
         match self.start().await {
             Ok(response) => response,
-            Err(fault) => self.failure(fault),
+            Err(fault) => self.sign_in_failure(fault),
         }
     }
 
@@ -131,7 +112,7 @@ impl Visit {
     async fn finish(self) -> Response {
         let mut response = match self.signed_in().await {
             Ok(response) => response,
-            Err(fault) => self.failure(fault),
+            Err(fault) => self.sign_in_failure(fault),
         };
         self.set_state(&mut response, "", 0);
         response
@@ -169,7 +150,7 @@ impl Visit {
             Ok(identity) => self.start_session(identity, "/").await,
             Err(error) => Err(error.into()),
         };
-        response.unwrap_or_else(|fault| self.failure(fault))
+        response.unwrap_or_else(|fault| self.sign_in_failure(fault))
     }
 
     async fn start_session(&self, identity: Identity, path: &str) -> Result<Response, Fault> {
@@ -222,19 +203,14 @@ impl Visit {
         if self.is_secure() { "__Host-signin" } else { "secrets-signin" }
     }
 
-    fn is_secure(&self) -> bool {
-        self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))
-    }
-
-    fn failure(&self, fault: Fault) -> Response {
-        let place = (self.base.as_ref(), self.api.clock.now());
+    fn sign_in_failure(&self, fault: Fault) -> Response {
         let link = if self.api.sign_in.has_provider() {
             let again = escape_html(&link(self.base.as_ref(), "/"));
             format!("<p><a class=\"main\" href=\"{again}\">Sign in</a></p>\n")
         } else {
             String::new()
         };
-        page::failure_page(fault, TITLE, place, (self.origin.request, &link))
+        self.failure_page(fault, TITLE, &link)
     }
 }
 

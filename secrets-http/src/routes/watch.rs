@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::poll_fn;
@@ -16,7 +15,7 @@ use secrets_core::environments::{
 };
 use secrets_core::limits::Permit;
 use secrets_core::model::{EnvironmentId, EnvironmentName, Error, TeamId};
-use secrets_core::runtime::{Supervisor, WatchRegistry};
+use secrets_core::runtime::Supervisor;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval_at};
@@ -27,7 +26,7 @@ use warp::reply::{Reply as _, Response};
 use warp::sse::{self, Event};
 use zeroize::Zeroizing;
 
-use crate::openapi::{Content, Doc};
+use crate::openapi::Content;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
@@ -44,33 +43,30 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const MAX_QUEUED_EVENTS: usize = 4;
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
-    let all = Arc::clone(&api.watches);
     let environment =
         |target: &Target| Operation::Environment(WatchEnvironment { at: target.environment() });
     let project = |target: &Target| Operation::Project(WatchProject { project: target.project() });
     vec![
         Route {
-            method: Method::GET,
-            template: ENVIRONMENT,
-            operation: WatchEnvironment::NAME,
             callers: Some(WatchEnvironment::CALLERS),
-            doc: Doc::default(),
-            has_large_output: false,
-            is_path_shared: false,
-            filter: filter(api, &all, supervisor, environment),
+            ..Route::public(
+                Method::GET,
+                ENVIRONMENT,
+                WatchEnvironment::NAME,
+                filter(api, supervisor, environment),
+            )
         }
         .id("watchEnvironment")
         .summary("Watch an environment for changes (server-sent events)")
         .response(200, vec![Content::text("text/event-stream")]),
         Route {
-            method: Method::GET,
-            template: PROJECT,
-            operation: WatchProject::NAME,
             callers: Some(WatchProject::CALLERS),
-            doc: Doc::default(),
-            has_large_output: false,
-            is_path_shared: false,
-            filter: filter(api, &all, supervisor, project),
+            ..Route::public(
+                Method::GET,
+                PROJECT,
+                WatchProject::NAME,
+                filter(api, supervisor, project),
+            )
         }
         .id("watchProject")
         .summary("Watch the environments of a project for changes (server-sent events)")
@@ -80,19 +76,18 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
 
 fn filter(
     api: &Api,
-    all: &Arc<WatchRegistry>,
     supervisor: &Supervisor,
     operation: impl Fn(&Target) -> Operation + Copy + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)> {
-    let (api, all, stopped) = (api.clone(), Arc::clone(all), supervisor.stopped());
+    let (api, stopped) = (api.clone(), supervisor.stopped());
     target()
         .and(warp::ext::get::<Caller>())
         .and(warp::header::headers_cloned())
         .then(move |target: Target, caller: Caller, headers: HeaderMap| {
-            let (api, all, stopped) = (api.clone(), Arc::clone(&all), stopped.clone());
+            let (api, stopped) = (api.clone(), stopped.clone());
             let operation = operation(&target);
             async move {
-                match begin(&api, &all, operation, caller, &headers).await {
+                match begin(&api, operation, caller, &headers).await {
                     Ok((watcher, first)) => watcher.stream(first, stopped),
                     Err(fault) => fault.into_response(api.clock.now()),
                 }
@@ -216,7 +211,6 @@ struct Notice<'a> {
 
 async fn begin(
     api: &Api,
-    all: &Arc<WatchRegistry>,
     operation: Operation,
     caller: Caller,
     headers: &HeaderMap,
@@ -225,8 +219,8 @@ async fn begin(
     let (Some(account), Some(principal)) = (caller.account(), caller.actor()) else {
         return Err(Error::internal("the caller of a watch has no ID").into());
     };
-    let permit = all.acquire(team, account, principal)?;
-    let polled = all.follow(target);
+    let permit = api.watches.acquire(team, account, principal)?;
+    let polled = api.watches.follow(target);
     // Read the revisions again after subscribing, so that no change in between is missed.
     let last = operation.perform(api, &caller).await?;
 

@@ -6,7 +6,6 @@
 //! is not read is received and discarded, for a short time.
 
 mod connection;
-mod connection_limiter;
 mod guarded;
 mod head_timer;
 mod request_body;
@@ -14,7 +13,7 @@ mod request_body;
 mod tests;
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +23,7 @@ use hyper::body::Body;
 use hyper::{Request, Response};
 use hyper_util::server::graceful::GracefulShutdown;
 use secrets_core::engine::RefusalCounters;
+use secrets_core::limits::{Permits, Place, network_of};
 use secrets_core::model::Bound;
 use secrets_core::runtime::WatchOptions;
 use tokio::net::{TcpListener, TcpStream};
@@ -34,7 +34,6 @@ use tokio_rustls::TlsAcceptor;
 
 use self::connection::Connection;
 pub use self::connection::Stopping;
-use self::connection_limiter::ConnectionLimiter;
 pub use self::request_body::RequestBody;
 use crate::serve::client_address::Networks;
 
@@ -134,6 +133,28 @@ impl AcceptOptions {
         let connections = usize::try_from(room).unwrap_or(MAX_CONNECTIONS).min(MAX_CONNECTIONS);
         Self { connections, connections_per_address: (connections / 8).max(1), ..self }
     }
+
+    /// Returns the place whose connections are limited, for a connection from this address; no
+    /// place if the address is exempt.
+    fn places(&self, address: IpAddr) -> Vec<PeerNetwork> {
+        if self.uncounted.contain(address) {
+            return Vec::new();
+        }
+        vec![PeerNetwork { address: network_of(address), limit: self.connections_per_address }]
+    }
+}
+
+/// IPv4 address or IPv6 /64 network whose connections are limited together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct PeerNetwork {
+    address: IpAddr,
+    limit: usize,
+}
+
+impl Place for PeerNetwork {
+    fn limit(&self) -> usize {
+        self.limit
+    }
 }
 
 /// Result of draining the connections at shutdown.
@@ -160,12 +181,13 @@ where
 {
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(options.connections));
-    let limiter = Arc::new(ConnectionLimiter::new(options.connections_per_address));
+    let peers = Permits::default();
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let serve = |connections: &mut JoinSet<()>, (socket, peer, permit): Accepted| {
-        let counted = !options.uncounted.contain(peer.ip());
-        let Some(connection_permit) = limiter.take(peer.ip(), counted) else {
+        let address = peer.ip();
+        let Ok(peer_permit) = peers.acquire(options.places(address)) else {
+            tracing::debug!(%address, "refused a connection: too many from this address");
             options.refusals.count(Bound::Connections);
             return;
         };
@@ -174,7 +196,7 @@ where
         let connection = Connection::new(peer, given, answer.clone());
         connections.spawn(async move {
             connection.serve(socket, watcher).await;
-            drop((connection_permit, permit));
+            drop((peer_permit, permit));
         });
     };
     let mut stop = pin!(stop);

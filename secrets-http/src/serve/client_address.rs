@@ -49,7 +49,7 @@ impl Networks {
     /// True if one of the networks contains the address.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
-        let address = folded(address);
+        let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 }
@@ -66,14 +66,14 @@ pub fn client(
     peer: IpAddr,
     headers: &HeaderMap,
 ) -> Result<IpAddr, BadForwarding> {
-    let mut client = folded(peer);
+    let mut client = peer.to_canonical();
     if !trusted.contain(client) {
         return Ok(client);
     }
     for line in headers.get_all(FORWARDED_FOR).iter().rev() {
         let line = line.to_str().map_err(|_| BadForwarding)?;
         for hop in line.rsplit(',') {
-            client = folded(address(hop.trim()).ok_or(BadForwarding)?);
+            client = address(hop.trim()).ok_or(BadForwarding)?.to_canonical();
             if !trusted.contain(client) {
                 return Ok(client);
             }
@@ -82,14 +82,8 @@ pub fn client(
     Ok(client)
 }
 
-/// Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) to the IPv4 address.
-#[must_use]
-pub fn folded(address: IpAddr) -> IpAddr {
-    address.to_canonical()
-}
-
 fn network(item: &str) -> Option<IpNet> {
-    item.parse().ok().or_else(|| Some(IpNet::from(folded(item.parse().ok()?))))
+    item.parse().ok().or_else(|| Some(item.parse::<IpAddr>().ok()?.to_canonical().into()))
 }
 
 /// Parses an entry of `X-Forwarded-For`, an address with or without a port.

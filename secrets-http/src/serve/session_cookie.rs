@@ -1,9 +1,9 @@
-//! Cookie of a browser session.
+//! Cookie of a browser session, and the requests in which it is accepted.
 
 use secrets_core::crypto::TokenText;
 use secrets_core::model::BaseUrl;
 use warp::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use warp::http::{HeaderMap, HeaderValue};
+use warp::http::{HeaderMap, HeaderValue, Method};
 
 use crate::serve::cookies::cookies;
 
@@ -18,6 +18,9 @@ pub(crate) const DELETIONS: [HeaderValue; 2] = [
 /// Header that scripts of the dashboard send. Scripts of other origins cannot send it, because the
 /// service permits no cross-origin requests (CORS).
 const PAGE: &str = "x-secrets-page";
+
+/// Header of Fetch Metadata with the relation between the initiator of a request and this service.
+const FETCH_SITE: &str = "sec-fetch-site";
 
 /// Cookie with the credential of a browser session. Its name depends on the scheme of the public
 /// address.
@@ -56,52 +59,126 @@ impl SessionCookie {
     }
 }
 
+/// Initiator of a request, as far as the headers of the request show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Initiator {
+    /// Page or script of this service.
+    Own,
+    /// User who entered the address or opened a bookmark.
+    User,
+    /// Page or script of another site (CSRF).
+    Other,
+    /// Page, script or user: the browser sent neither Fetch Metadata nor `Origin`.
+    Unknown,
+}
+
+impl Initiator {
+    /// Determines the initiator of a request to the service with this public address, from the
+    /// Fetch Metadata headers and from `Origin` (RFC 6454). If both are present, they must agree.
+    ///
+    /// The origin `null` names no address: browsers send it for forms of this service, because its
+    /// pages send no referrer. It is accepted only together with Fetch Metadata.
+    pub(crate) fn of(headers: &HeaderMap, public: Option<&BaseUrl>) -> Self {
+        let own = public.map(|public| origin_of(public).as_bytes());
+        let is_own = |origin: &HeaderValue| {
+            own.is_some_and(|own| origin.as_bytes().eq_ignore_ascii_case(own))
+        };
+        let is_no_other = |origin: &HeaderValue| origin.as_bytes() == b"null" || is_own(origin);
+        let origins = headers.get_all(ORIGIN);
+        match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
+            Some(b"same-origin") if origins.iter().all(is_no_other) => Self::Own,
+            Some(b"none") if origins.iter().all(is_no_other) => Self::User,
+            // A browser without Fetch Metadata.
+            None if !headers.contains_key(ORIGIN) => Self::Unknown,
+            None if origins.iter().all(is_own) => Self::Own,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Returns the credential of the session, if a script of this service sent the request. Returns
 /// `None` for requests from other sites (CSRF), for requests to another host name (DNS rebinding),
 /// for navigations, and if there is an `Authorization` header.
 ///
-/// Whether a script of this service sent the request is shown by the Fetch Metadata headers, or, in
-/// browsers without them, by the header `x-secrets-page`. `Origin`, if the browser sends it, must
-/// also name the address of this service.
+/// If the browser sends no Fetch Metadata, the header `x-secrets-page` shows that a script of this
+/// service sent the request.
 pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) -> Option<&'a str> {
     let public = public?;
-    if headers.contains_key(AUTHORIZATION)
-        || !is_own_host(headers, public)
-        || names_other_origin(headers, public)
-    {
-        return None;
-    }
     let header = |name| headers.get(name).map(HeaderValue::as_bytes);
-    let is_own = match header("sec-fetch-site") {
-        Some(site) => {
-            site == b"same-origin" && header("sec-fetch-mode") != Some(b"navigate".as_slice())
-        }
+    let is_script = match header(FETCH_SITE) {
+        Some(_) => header("sec-fetch-mode") != Some(b"navigate".as_slice()),
         // A browser without Fetch Metadata.
         None => header(PAGE) == Some(b"1".as_slice()),
     };
-    if is_own { SessionCookie::of(Some(public)).read(headers) } else { None }
-}
-
-/// True if the header `Origin` (RFC 6454) names another address than `public`, the address of this
-/// service. The origin `null` names no address: browsers send it for forms of this service, because
-/// its pages send no referrer.
-fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
-    let own = public.as_str().split_once("://").map(|(scheme, rest)| {
-        let host = rest.split('/').next().unwrap_or_default();
-        format!("{scheme}://{host}")
-    });
-    let own = own.unwrap_or_default();
-    let is_own = |origin: &HeaderValue| {
-        let origin = origin.as_bytes();
-        origin == b"null" || origin.eq_ignore_ascii_case(own.as_bytes())
+    let is_own = match Initiator::of(headers, Some(public)) {
+        Initiator::Own | Initiator::Unknown => is_script && !headers.contains_key(AUTHORIZATION),
+        Initiator::User | Initiator::Other => false,
     };
-    !headers.get_all(ORIGIN).iter().all(is_own)
+    credential(headers, public).filter(|_| is_own)
 }
 
-/// True if the `Host` header of the request names the host of `public`, the address of this
-/// service.
-pub(crate) fn is_own_host(headers: &HeaderMap, public: &BaseUrl) -> bool {
-    let own = public.as_str().split_once("://").and_then(|(_, rest)| rest.split('/').next());
-    let given = headers.get(HOST).and_then(|host| host.to_str().ok());
-    given.zip(own).is_some_and(|(given, own)| given.eq_ignore_ascii_case(own))
+/// Returns the credential of the session, if the user opened the page or a page of this service
+/// opened or submitted it. Returns `None` for requests from other sites (CSRF) and for requests to
+/// another host name (DNS rebinding).
+pub(crate) fn of_page<'a>(
+    headers: &'a HeaderMap,
+    method: &Method,
+    public: Option<&BaseUrl>,
+) -> Option<&'a str> {
+    let public = public?;
+    let is_own = match Initiator::of(headers, Some(public)) {
+        Initiator::Own => true,
+        Initiator::User => method != Method::POST,
+        Initiator::Other | Initiator::Unknown => false,
+    };
+    credential(headers, public).filter(|_| is_own)
+}
+
+/// Returns the credential in the session cookie, if the `Host` header names the host of `public`,
+/// the address of this service. Another name that resolves to this address is another site.
+fn credential<'a>(headers: &'a HeaderMap, public: &BaseUrl) -> Option<&'a str> {
+    let (_, own) = origin_of(public).split_once("://")?;
+    let given = headers.get(HOST)?.to_str().ok()?;
+    let is_own_host = given.eq_ignore_ascii_case(own);
+    SessionCookie::of(Some(public)).read(headers).filter(|_| is_own_host)
+}
+
+/// Returns the origin of an address: the scheme, and the host with its port.
+fn origin_of(address: &BaseUrl) -> &str {
+    let text = address.as_str();
+    text.strip_suffix(address.path()).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fetch_metadata_and_the_origin_show_the_initiator() {
+        let public: BaseUrl = "https://Secrets.test/base".parse().unwrap();
+        let own = "https://secrets.test";
+        for (site, origin, expected) in [
+            (Some("same-origin"), None, Initiator::Own),
+            (Some("same-origin"), Some(own), Initiator::Own),
+            (Some("same-origin"), Some("null"), Initiator::Own),
+            (Some("same-origin"), Some("http://secrets.test"), Initiator::Other),
+            (Some("none"), None, Initiator::User),
+            (Some("same-site"), Some(own), Initiator::Other),
+            (Some("cross-site"), Some("null"), Initiator::Other),
+            (None, None, Initiator::Unknown),
+            (None, Some(own), Initiator::Own),
+            (None, Some("null"), Initiator::Other),
+            (None, Some("http://secrets.test"), Initiator::Other),
+            (None, Some("https://secrets.test:8080"), Initiator::Other),
+        ] {
+            let mut headers = HeaderMap::new();
+            let given = [(FETCH_SITE, site), ("origin", origin)];
+            for (name, value) in given {
+                if let Some(value) = value {
+                    headers.insert(name, HeaderValue::from_static(value));
+                }
+            }
+            assert_eq!(Initiator::of(&headers, Some(&public)), expected, "{site:?} {origin:?}");
+        }
+    }
 }

@@ -9,8 +9,8 @@ use secrets_core::ports::identity::Unverified;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::Timings;
 use super::provider::{Discovery, Provider};
+use super::{Timings, unavailable};
 
 /// Cache of the discovery document of one issuer.
 pub(super) struct DiscoveryCache {
@@ -60,8 +60,4 @@ impl DiscoveryCache {
             }
         }
     }
-}
-
-fn unavailable(reason: &str) -> Unverified {
-    Unverified::Unavailable(reason.into())
 }

@@ -12,8 +12,8 @@ use secrets_core::model::lock::lock;
 use secrets_core::ports::identity::{KeySetUsage, Unverified};
 use tokio::time::Instant;
 
-use super::Timings;
 use super::provider::{NoAnswer, Provider};
+use super::{Timings, unavailable};
 
 /// Cache of the public keys of one token issuer.
 pub(super) struct KeyCache {
@@ -215,8 +215,4 @@ impl Last {
     fn snapshot(&self) -> Snapshot {
         Snapshot { keys: Arc::clone(&self.keys), taken: self.fetched }
     }
-}
-
-fn unavailable(reason: &str) -> Unverified {
-    Unverified::Unavailable(reason.into())
 }

@@ -11,9 +11,9 @@ use secrets_core::ports::identity::Unverified;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::Timings;
 use super::discovery::DiscoveryCache;
 use super::provider::{NoAnswer, Provider};
+use super::{Timings, unavailable};
 
 /// Userinfo endpoint of one issuer.
 pub(super) struct Userinfo {
@@ -72,8 +72,4 @@ impl State {
         self.failure = Some((Instant::now(), error.to_string()));
         unavailable(&error.to_string())
     }
-}
-
-fn unavailable(reason: &str) -> Unverified {
-    Unverified::Unavailable(reason.into())
 }

@@ -2,7 +2,6 @@
 
 mod accept_restore;
 mod backup;
-mod bundle;
 mod check;
 mod dev;
 mod doctor;
@@ -43,7 +42,6 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Restore(restore) => restore::run(restore, unknown, clock).await,
         Command::AcceptRestore(settings) => accept_restore::run(settings, unknown, clock).await,
         Command::TeamOwner(owner) => team::appoint(&owner, unknown, clock).await,
-        Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {
             say(&text);
             Ok(())

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::bundle;
 use super::failure::{Exit, Failure};
 use super::settings_table::{self, Part, Setting};
 
@@ -88,16 +87,14 @@ Examples:
       Copy the database of a running service. Keep the root key in another place.
   secrets-http restore --config /etc/secrets.toml /backup/secrets.db
       Verify a copy, and replace the database by it. Stop the service first.
-  secrets-http bundle open web.scb --key-file key.txt
-      Print the secrets of a bundle, without connecting to a service.
 
 `secrets-http serve --help` lists all settings.
 
 Exit codes:
   64  invalid command line                 69  database unavailable or unusable
-  65  data or bundle damaged or modified   73  cannot listen on the address
+  65  data damaged or modified             73  cannot listen on the address
   66  data exists, but not its key         75  root key cannot be obtained now
-  67  earlier or other database            77  wrong root key or bundle key
+  67  earlier or other database            77  wrong root key
                                            78  invalid configuration";
 
 const SETTINGS_HELP: &str = "\
@@ -110,10 +107,7 @@ flag and a variable (..._FILE) with the path of a file that contains it.";
 
 pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     match program().try_get_matches_from(arguments) {
-        Ok(matches) => Ok(match matches.subcommand() {
-            Some(("bundle", matches)) => bundle_command(matches)?,
-            _ => Parsed::Given(given(&matches)),
-        }),
+        Ok(matches) => Ok(Parsed::Given(given(&matches))),
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
@@ -125,13 +119,6 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
             Err(Failure::new(Exit::Usage, text))
         }
     }
-}
-
-fn bundle_command(matches: &ArgMatches) -> Result<Parsed, Failure> {
-    let bundle = bundle::given(matches);
-    let bundle =
-        bundle.ok_or_else(|| Failure::new(Exit::Usage, "a required argument is missing"))?;
-    Ok(Parsed::Complete(super::Command::Bundle(Box::new(bundle))))
 }
 
 fn program() -> Command {
@@ -164,7 +151,6 @@ fn program() -> Command {
                 .subcommand(sizes_command()),
         )
         .subcommand(keys_command())
-        .subcommand(bundle::command())
         .subcommand(team_command())
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommands(database_commands())
@@ -353,28 +339,42 @@ fn given(matches: &ArgMatches) -> Given {
         // clap requires a subcommand, and `serve` is the only one left.
         _ => (Name::Serve, matches),
     };
+    let is_for_user = matches!(name, Name::DevToken | Name::DevLink);
+    let has_config = !is_for_user && name != Name::OpenApi;
+    let is_dev = is_for_user || name == Name::Dev;
+    let (is_team, has_file) =
+        (name == Name::TeamOwner, matches!(name, Name::Backup | Name::Restore));
     Given {
         name,
         flags: flags(matches),
-        file: value_of(matches, "config"),
-        data_dir: value_of(matches, "data-dir").unwrap_or_default(),
-        email: value_of(matches, "email").unwrap_or_default(),
-        member: value_of(matches, "member").unwrap_or_default(),
-        team: value_of(matches, "team").unwrap_or_default(),
-        keeps_credentials: value_of(matches, "keep-credentials").unwrap_or_default(),
-        is_json: value_of(matches, "json").unwrap_or_default(),
-        backup_file: value_of(matches, "backup-file").unwrap_or_default(),
+        file: value_if(has_config, matches, "config"),
+        data_dir: value_if(is_dev, matches, "data-dir").unwrap_or_default(),
+        email: value_if(is_for_user, matches, "email").unwrap_or_default(),
+        member: value_if(is_team, matches, "member").unwrap_or_default(),
+        team: value_if(is_team, matches, "team").unwrap_or_default(),
+        keeps_credentials: name == Name::AcceptRestore && matches.get_flag("keep-credentials"),
+        is_json: name == Name::Sizes && matches.get_flag("json"),
+        backup_file: value_if(has_file, matches, "backup-file").unwrap_or_default(),
     }
 }
 
 fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
     settings_table::all()
         .flat_map(|setting| [setting.name.to_owned(), setting.file_name()])
-        .filter_map(|name| value_of(matches, &name).map(|value| (name, value)))
+        .filter_map(|name| {
+            // A command does not have all settings.
+            let value = matches.try_get_one::<OsString>(&name).ok().flatten().cloned();
+            value.map(|value| (name, value))
+        })
         .collect()
 }
 
-/// Returns the value of an argument, or `None` if it is not given or the command does not have it.
-fn value_of<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
-    matches.try_get_one::<T>(name).ok().flatten().cloned()
+/// Returns the value of an argument, or `None` if the argument is not given or the command does not
+/// have it. clap panics if the command should have the argument, but no argument has this ID.
+fn value_if<T: Clone + Send + Sync + 'static>(
+    has_argument: bool,
+    matches: &ArgMatches,
+    id: &str,
+) -> Option<T> {
+    if has_argument { matches.get_one::<T>(id).cloned() } else { None }
 }

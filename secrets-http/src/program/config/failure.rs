@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Invalid command line.
     Usage = 64,
-    /// Stored data was modified outside the service, or a bundle is not trustworthy.
+    /// Stored data was modified outside the service.
     Tampered = 65,
     /// The database holds data, but the keys to decrypt it are missing.
     OrphanData = 66,
@@ -23,7 +23,7 @@ pub enum Exit {
     /// The root key cannot be obtained or used now, for example because its key service does not
     /// answer.
     RootKeyUnavailable = 75,
-    /// The root key does not match the stored data, or the key does not open the bundle.
+    /// The root key does not match the stored data.
     RootKey = 77,
     /// Invalid configuration.
     Configuration = 78,

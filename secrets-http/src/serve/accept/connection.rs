@@ -136,7 +136,7 @@ where
 }
 
 fn method_not_allowed() -> Response<Full<Bytes>> {
-    let body = r#"{"error":"method not allowed","code":"method_not_allowed"}"#;
+    let body = r#"{"error":"method not allowed","code":"invalid_request"}"#;
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     let headers = response.headers_mut();

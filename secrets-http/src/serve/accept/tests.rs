@@ -152,7 +152,7 @@ async fn there_is_no_tunnel() {
 
     let (answer, _) = client.rest().await;
     assert_eq!(status(&answer), "405");
-    assert!(answer.ends_with(r#"{"error":"method not allowed","code":"method_not_allowed"}"#));
+    assert!(answer.ends_with(r#"{"error":"method not allowed","code":"invalid_request"}"#));
 }
 
 #[tokio::test]

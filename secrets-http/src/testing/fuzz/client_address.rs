@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 
-use crate::serve::client_address::{BadForwarding, Networks, client, folded};
+use crate::serve::client_address::{BadForwarding, Networks, client};
 
 const HEADER: &str = "x-forwarded-for";
 
@@ -58,7 +58,8 @@ fn seen(trusted: &Networks, peer: IpAddr, lines: &[HeaderValue]) -> Result<IpAdd
 fn is_listed(address: IpAddr, lines: &[HeaderValue]) -> bool {
     let entries =
         lines.iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
-    let is_same = |text: &str| text.parse().is_ok_and(|listed: IpAddr| folded(listed) == address);
+    let is_same =
+        |text: &str| text.parse().is_ok_and(|listed: IpAddr| listed.to_canonical() == address);
     entries.map(str::trim).any(|entry| {
         let bare = entry.trim_start_matches('[').split([']', '%']).next().unwrap_or_default();
         let without_port = entry.rsplit_once(':').map_or(entry, |(address, _)| address);

@@ -17,7 +17,7 @@ use crate::arguments::duration;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::input::read_secret;
 use crate::invocation::Invocation;
-use crate::output::{Column, NewFile};
+use crate::output::{Column, NewFile, written};
 
 const COLUMNS: [Column; 5] = [
     Column::new("SIGNER", "signer"),
@@ -88,9 +88,14 @@ impl Bundle {
         match self.action {
             Action::Make(make) => make.run(cx).await,
             Action::Offline(command) => {
-                let mut text = Zeroizing::new(Vec::new());
-                command.run(SystemClock.now(), &mut *text).map_err(|failure| failed(&failure))?;
-                cx.output.raw(&text)?;
+                let now = SystemClock.now();
+                if let Some(mut stdout) = cx.output.stream() {
+                    checked(command.run(now, &mut stdout))?;
+                } else {
+                    let mut text = Zeroizing::new(Vec::new());
+                    checked(command.run(now, &mut *text))?;
+                    cx.output.raw(&text)?;
+                }
                 Ok(Outcome::Done)
             }
         }
@@ -141,10 +146,13 @@ impl Make {
     }
 }
 
-fn failed(failure: &BundleFailure) -> Failure {
-    let exit = match failure {
-        BundleFailure::File(_) => Exit::NoInput,
-        BundleFailure::Refused(_) | BundleFailure::Format(_) => Exit::Data,
-    };
-    Failure::new(exit, failure.to_string())
+/// Checks the result of a command that needs no service.
+fn checked(result: Result<(), BundleFailure>) -> Result<(), Failure> {
+    result.or_else(|failure| match failure {
+        BundleFailure::Output(error) => written(Err(error)),
+        BundleFailure::File(_) => Err(Failure::new(Exit::NoInput, failure.to_string())),
+        BundleFailure::Refused(_) | BundleFailure::Format(_) => {
+            Err(Failure::new(Exit::Data, failure.to_string()))
+        }
+    })
 }

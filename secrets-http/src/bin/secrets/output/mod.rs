@@ -71,6 +71,13 @@ impl Output {
         }
     }
 
+    /// Returns standard output, for data that is written in parts. Returns `None` on a terminal,
+    /// for which [`raw`](Self::raw) replaces characters.
+    pub(crate) fn stream(&self) -> Option<io::Stdout> {
+        let stdout = io::stdout();
+        (!stdout.is_terminal()).then_some(stdout)
+    }
+
     /// Writes a JSON document to standard output.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document)
@@ -151,7 +158,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Checks the result of writing to standard output. A closed pipe is not an error, because its
 /// reader, such as `head`, needs no more data.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::CannotCreate, format!("standard output: {error}")))

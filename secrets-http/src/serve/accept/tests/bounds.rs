@@ -90,6 +90,16 @@ async fn connections_of_this_machine_are_not_counted() {
 }
 
 #[test]
+fn the_addresses_of_an_ipv6_network_share_their_limit() {
+    let options = AcceptOptions::default();
+    let places = |address: &str| options.places(address.parse().unwrap());
+
+    assert_eq!(places("2001:db8::1"), places("2001:db8::2"));
+    assert_ne!(places("2001:db8::1"), places("2001:db8:0:1::1"));
+    assert_ne!(places("192.0.2.1"), places("192.0.2.2"));
+}
+
+#[test]
 fn the_number_of_connections_follows_the_number_of_files() {
     let numbers = |files| {
         let options = AcceptOptions::default().within_files(files);
