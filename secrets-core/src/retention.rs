@@ -49,7 +49,7 @@ enum RecordKind {
     Deliveries,
     Scans,
     Attempts,
-    MailCounts,
+    MessageCounts,
     DeviceLogins,
 }
 
@@ -57,8 +57,8 @@ enum RecordKind {
 /// deleting one kind of record fails, continues with the next kind, and returns the first error at
 /// the end.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
-    use RecordKind::{Attempts, Deliveries, MailCounts, Scans};
-    delete_kinds(engine, &[Deliveries, Scans, Attempts, MailCounts]).await
+    use RecordKind::{Attempts, Deliveries, MessageCounts, Scans};
+    delete_kinds(engine, &[Deliveries, Scans, Attempts, MessageCounts]).await
 }
 
 /// Deletes device logins and sessions that ended more than an hour ago, in short transactions. If
@@ -116,7 +116,7 @@ impl RecordKind {
             }
             Self::Scans => (tx.prune_scans(now - HISTORY, SCAN_BATCH).await?, SCAN_BATCH),
             Self::Attempts => (tx.prune_attempts(now - HISTORY, BATCH).await?, BATCH),
-            Self::MailCounts => (tx.prune_message_counts(now, BATCH).await?, BATCH),
+            Self::MessageCounts => (tx.prune_message_counts(now, BATCH).await?, BATCH),
             Self::DeviceLogins => {
                 (tx.delete_ended_logins(now - ENDED_LOGINS_KEPT, BATCH).await?, BATCH)
             }

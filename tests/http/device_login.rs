@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_core::model::Role;
 use secrets_core::retention;
-use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
+use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -35,7 +35,7 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
 
 /// Creates a command-line session by a device login that the user `person` approves. Returns a
 /// client with the credential of the session, and the response that contained this credential.
-pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
+pub(super) async fn session(app: &App, person: &Client) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);
     let granted = poll(app, &login).await.is(200).json();

@@ -14,7 +14,7 @@ use crate::store::SessionRecord;
 
 /// Time after a login in which the login counts as recent. (A command-line session starts at most 10
 /// minutes after its login was approved: the lifetime of a device login.)
-const RECENT: TimeDelta = TimeDelta::minutes(15);
+pub(crate) const RECENT_LOGIN: TimeDelta = TimeDelta::minutes(15);
 
 const TOKEN_NEEDS_APPROVAL: Error = Error::ApprovalRequired(
     "a command-line session may create or rotate a token that outlives it only within 15 minutes of its login: log in again and approve the login on the page /device, or choose an earlier expiry",
@@ -36,14 +36,14 @@ pub(crate) fn outlives_session(
     if expires_at.is_some_and(|end| end <= session.expires_at) {
         return Ok(false);
     }
-    if is_recent(session.created_at, now) { Ok(true) } else { Err(TOKEN_NEEDS_APPROVAL) }
+    if is_recent(session, now) { Ok(true) } else { Err(TOKEN_NEEDS_APPROVAL) }
 }
 
 /// Fails if the caller uses a command-line session that is older than 15 minutes. Must be called
 /// before a person gets the role admin or owner, because the role outlives the session.
 pub(crate) fn check_role_approval(caller: &Person, now: Time) -> Result<()> {
     let session = command_line_session(caller);
-    let is_approved = session.is_none_or(|session| is_recent(session.created_at, now));
+    let is_approved = session.is_none_or(|session| is_recent(session, now));
     if is_approved { Ok(()) } else { Err(ROLE_NEEDS_APPROVAL) }
 }
 
@@ -51,7 +51,6 @@ fn command_line_session(caller: &Person) -> Option<&SessionRecord> {
     caller.session.as_ref().filter(|session| session.kind == SessionKind::Cli)
 }
 
-/// True if a login at the time `at` was at most 15 minutes ago.
-pub(crate) fn is_recent(at: Time, now: Time) -> bool {
-    now - at <= RECENT
+fn is_recent(session: &SessionRecord, now: Time) -> bool {
+    now - session.created_at <= RECENT_LOGIN
 }

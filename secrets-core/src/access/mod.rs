@@ -22,7 +22,7 @@ mod team_rate;
 #[cfg(feature = "testing")]
 mod tests;
 
-pub(crate) use approval::{check_role_approval, is_recent, outlives_session};
+pub(crate) use approval::{RECENT_LOGIN, check_role_approval, outlives_session};
 pub use lock::LockedRow;
 pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};

@@ -113,7 +113,8 @@ impl Operation for ExportAccount {
 /// prove that the caller's e-mail address is current.
 async fn invitations_of_caller(cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
     let now = cx.now();
-    let email = invited_address(cx.caller.as_person()?, now).ok().flatten();
+    let browser = cx.options().sessions.absolute;
+    let email = invited_address(cx.caller.as_person()?, browser, now).ok().flatten();
     let Some(email) = email else { return Ok(Vec::new()) };
     let invitations = cx.reads().invitations_to(&email).await?;
     let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));

@@ -19,7 +19,7 @@ impl Operation for ListMyInvitations {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
         let now = cx.now();
-        let email = invited_address(cx.caller.as_person()?, now)?;
+        let email = invited_address(cx.caller.as_person()?, cx.options().sessions.absolute, now)?;
         let Some(email) = email else { return Ok(Vec::new()) };
         let invitations = cx.reads().invitations_to(&email).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));

@@ -27,7 +27,7 @@ pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
 
-use crate::access::is_recent;
+use crate::access::RECENT_LOGIN;
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Access, Context, Person};
 use crate::model::{
@@ -150,19 +150,29 @@ const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
 /// Error for credentials that do not prove that an e-mail address still belongs to the caller.
 const SIGN_IN_REQUIRED: Error = Error::forbidden(
-    "this credential does not prove that your e-mail address is current: sign in with the identity provider again to see and accept invitations",
+    "invitations need a credential that proves your e-mail address: a sign-in with the identity provider, or a command-line session in the first 15 minutes after its login",
 );
 
 /// Returns the verified e-mail address with which the caller may see and accept invitations; `None`
 /// if the address is not verified. Fails if the credential does not prove that the address still
 /// belongs to the caller: a command-line session that is older than 15 minutes, or a token without
-/// an e-mail claim whose user has not signed in for 15 minutes. Soon after a sign-in, the stored
-/// address is current, because the sign-in has requested it from the identity provider.
-pub(crate) fn invited_address(caller: &Person, now: Time) -> Result<Option<EmailAddress>> {
+/// an e-mail claim whose user has not signed in for 15 minutes. `browser` is the maximum age of a
+/// browser session, with which a command-line login can be approved.
+///
+/// A sign-in asks the identity provider for the address, and keeps the stored one if the provider
+/// returns none.
+pub(crate) fn invited_address(
+    caller: &Person,
+    browser: TimeDelta,
+    now: Time,
+) -> Result<Option<EmailAddress>> {
+    let signed_in = |most: TimeDelta| caller.user.last_login_at.is_some_and(|at| now - at <= most);
     let is_current = match &caller.session {
-        Some(session) => session.kind != SessionKind::Cli || is_recent(session.created_at, now),
-        None if caller.identity.email.is_some() => true,
-        None => caller.user.last_login_at.is_some_and(|at| is_recent(at, now)),
+        Some(session) if session.kind == SessionKind::Cli => {
+            now - session.created_at <= RECENT_LOGIN && signed_in(browser + RECENT_LOGIN)
+        }
+        Some(_) => true,
+        None => caller.identity.email.is_some() || signed_in(RECENT_LOGIN),
     };
     if is_current { Ok(caller.verified_email()) } else { Err(SIGN_IN_REQUIRED) }
 }
@@ -172,7 +182,8 @@ async fn invitation_of_caller<A: Access>(
     cx: &mut Context<'_, A>,
     token: &InvitationToken,
 ) -> Result<InvitationRecord> {
-    let email = invited_address(cx.caller.as_person()?, cx.now())?.ok_or(UNKNOWN)?;
+    let browser = cx.options().sessions.absolute;
+    let email = invited_address(cx.caller.as_person()?, browser, cx.now())?.ok_or(UNKNOWN)?;
     let mac = TokenMac::of(cx.keyring(), token.reveal());
     let found = cx.reads().invitation_by_mac(&mac).await?.ok_or(UNKNOWN)?;
     let is_theirs = found.email == email && found.mac == mac && found.is_pending(cx.now());

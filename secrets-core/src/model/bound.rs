@@ -15,7 +15,7 @@ pub enum Bound {
     /// Requests per minute of a user or service token.
     Principal,
     /// Requests per minute for a team, counted together for all teams that the same account
-    /// created.
+    /// created and is a member of.
     Team,
     /// Wrong user codes per minute of a user, and invalid credentials per minute from an IP address
     /// on the device page.
@@ -24,7 +24,7 @@ pub enum Bound {
     AccountExports,
     /// Invitation e-mails per day from one sender or to one recipient.
     InvitationMail,
-    /// Test events per minute for a webhook.
+    /// Test events and repeated deliveries per minute of a webhook.
     WebhookTests,
     /// Open event streams of the process, a team, or a user or service token.
     Watchers,

@@ -14,6 +14,12 @@ pub(crate) fn next_day(now: Time) -> Time {
     (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc()
 }
 
+/// Returns the beginning of the minute after this time.
+pub(crate) fn next_minute(now: Time) -> Time {
+    let minute = now.timestamp().div_euclid(60) + 1;
+    DateTime::from_timestamp(minute * 60, 0).unwrap_or(now + TimeDelta::minutes(1))
+}
+
 /// Source of the current time.
 pub trait Clock: Send + Sync {
     /// Returns the current time, truncated to microseconds.
@@ -53,5 +59,19 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Time {
         *lock(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_ends_at_the_next_full_one() {
+        for (now, end) in [(0, 60), (59, 60), (60, 120), (-1, 0)] {
+            let [now, end] = [now, end].map(|time| DateTime::from_timestamp(time, 0).unwrap());
+
+            assert_eq!(next_minute(now), end, "{now}");
+        }
     }
 }

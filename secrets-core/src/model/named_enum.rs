@@ -15,6 +15,9 @@ macro_rules! named_enum {
         }
 
         impl $kind {
+            /// Validation rule for names of variants, as an error message.
+            pub const RULE: &'static str = $rule;
+
             /// All variants of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
@@ -44,7 +47,7 @@ macro_rules! named_enum {
             type Error = Violation;
 
             fn try_from(text: String) -> Result<Self, Violation> {
-                const RULE: ValidationRule = ValidationRule::of($rule);
+                const RULE: ValidationRule = ValidationRule::of($kind::RULE);
                 Self::from_name(&text).ok_or(RULE.violation())
             }
         }

@@ -1,5 +1,6 @@
 //! Subjects and texts of notices (e-mails about rotations and tokens).
 
+use chrono::TimeDelta;
 use zeroize::Zeroizing;
 
 use super::{Notice, Topic};
@@ -7,6 +8,10 @@ use crate::model::rotations::{REVOKING, RotationStatus, is_retried};
 use crate::model::{AttemptId, BaseUrl, EmailAddress, RotationId, TeamId, Time, TokenId};
 use crate::ports::mail::Email;
 use crate::store::{Reads, StoreResult};
+
+/// Age after which a notice about a restore is not sent: until then, the service may have had no mail
+/// server.
+const MAX_AGE: TimeDelta = TimeDelta::days(7);
 
 /// Subject and text of a notice, without a recipient.
 pub(super) struct Message {
@@ -36,7 +41,10 @@ pub(super) async fn message(
             about_rotation(reads, attempt, notice.rotation, links).await
         }
         Topic::ExpiringToken(token) => about_token(reads, token, links, now).await,
-        Topic::RestoredRotations(team) => about_restore(reads, team, links).await,
+        Topic::RestoredRotations { team, at } if now - at <= MAX_AGE => {
+            about_restore(reads, team, links).await
+        }
+        Topic::RestoredRotations { .. } => Ok(None),
     }
 }
 

@@ -47,12 +47,13 @@ enum Topic {
     FailedAttempt(AttemptId),
     /// Service token that expires soon.
     ExpiringToken(TokenId),
-    /// Team whose rotations are stopped because the database was restored from a backup.
-    RestoredRotations(TeamId),
+    /// Team whose rotations were stopped at the time `at`, because the database was restored from a
+    /// backup.
+    RestoredRotations { team: TeamId, at: Time },
 }
 
-/// Outbox channel that sends notices: e-mails to team owners and admins about failing rotations and
-/// expiring service tokens.
+/// Outbox channel that sends notices: e-mails to team owners and admins about failing rotations,
+/// rotations stopped after a restore, and expiring service tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
@@ -81,7 +82,8 @@ pub(crate) async fn announce_failure(
 /// from a backup. It waits in the outbox until a service with a mailer runs, because the command that
 /// accepts a restore has none. A team has one such notice at most, with the ID of the team.
 pub(crate) async fn announce_restore(tx: &mut dyn Tx, team: TeamId, now: Time) -> StoreResult<()> {
-    let notice = Notice { topic: Topic::RestoredRotations(team), rotation: None, to: None };
+    let notice =
+        Notice { topic: Topic::RestoredRotations { team, at: now }, rotation: None, to: None };
     let id = DeliveryId::from(team.uuid());
     outbox::enqueue_as(tx, id, (NoticeMail.kind(), json!(notice)), now, now).await
 }

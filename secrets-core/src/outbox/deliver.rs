@@ -197,7 +197,7 @@ pub(crate) async fn settle_attempt(
 
 /// Ends a claim on a delivery and commits the transaction. If `again` is a time, the next attempt
 /// happens then; if `again` is `None`, the delivery is deleted. Commits nothing if another node has
-/// claimed the delivery in the meantime.
+/// claimed the delivery, or if it was added again, in the meantime.
 pub(crate) async fn settle(
     mut tx: Box<dyn Tx>,
     delivery: &DeliveryRecord,

@@ -100,7 +100,9 @@ impl Operation for PlanRevocation {
                 deleted.push(secret.key.to_string());
             }
         }
-        cx.add_detail("deleted_secrets", deleted);
+        if !deleted.is_empty() {
+            cx.add_detail("deleted_secrets", deleted);
+        }
         // A worker may be in the middle of an attempt. The attempt ends here, so the worker cannot
         // store its result. The target refuses late commands of this and earlier attempts after the
         // logins are disabled, because their numbers are lower.

@@ -52,8 +52,15 @@ impl ComparisonSize {
         }
         let limit = cx.options().max_answer_bytes;
         if cx.memory.total.saturating_add(bytes) > limit {
-            let reason =
-                format!("the comparison exceeds {}: select fewer environments", size_text(limit));
+            let size = size_text(limit);
+            let reason = if self.environments == 1 {
+                format!(
+                    "the comparison exceeds {size}: read the secrets one by one, or let the \
+                     environment inherit from fewer environments"
+                )
+            } else {
+                format!("the comparison exceeds {size}: select fewer environments")
+            };
             return Err(Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() });
         }
         cx.reserve_memory(bytes).await

@@ -44,8 +44,8 @@ pub trait OutboxReads: Send {
 #[async_trait]
 pub trait OutboxWrites: Send {
     /// Adds a delivery to the outbox. If the outbox has a delivery with this ID, changes that one
-    /// instead: it can be claimed at the new `next_attempt_at`, and its `attempts` increases by 1,
-    /// so that an earlier claim of it has no effect any more.
+    /// instead: it gets the new payload and `next_attempt_at`, and its `attempts` increases by 1, so
+    /// that an earlier claim of it has no effect any more.
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and

@@ -47,27 +47,23 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         |target: &Target| Operation::Environment(WatchEnvironment { at: target.environment() });
     let project = |target: &Target| Operation::Project(WatchProject { project: target.project() });
     vec![
-        Route {
-            callers: Some(WatchEnvironment::CALLERS),
-            ..Route::public(
-                Method::GET,
-                ENVIRONMENT,
-                WatchEnvironment::NAME,
-                filter(api, supervisor, environment),
-            )
-        }
+        Route::for_callers(
+            WatchEnvironment::CALLERS,
+            Method::GET,
+            ENVIRONMENT,
+            WatchEnvironment::NAME,
+            filter(api, supervisor, environment),
+        )
         .id("watchEnvironment")
         .summary("Watch an environment for changes (server-sent events)")
         .response(200, vec![Content::text("text/event-stream")]),
-        Route {
-            callers: Some(WatchProject::CALLERS),
-            ..Route::public(
-                Method::GET,
-                PROJECT,
-                WatchProject::NAME,
-                filter(api, supervisor, project),
-            )
-        }
+        Route::for_callers(
+            WatchProject::CALLERS,
+            Method::GET,
+            PROJECT,
+            WatchProject::NAME,
+            filter(api, supervisor, project),
+        )
         .id("watchProject")
         .summary("Watch the environments of a project for changes (server-sent events)")
         .response(200, vec![Content::text("text/event-stream")]),

@@ -53,6 +53,17 @@ impl Route {
         }
     }
 
+    /// Creates the route of an endpoint for these kinds of callers.
+    pub(crate) fn for_callers(
+        callers: Callers,
+        method: Method,
+        template: &'static str,
+        operation: &'static str,
+        filter: BoxedFilter<(Response,)>,
+    ) -> Self {
+        Self { callers: Some(callers), ..Self::public(method, template, operation, filter) }
+    }
+
     /// Lets requests to this path with another method be handled by the fallback route, whose last
     /// segment is a parameter. So the route `POST …/secrets/bundle` does not prevent access to a
     /// secret with the key `bundle`.

@@ -17,7 +17,7 @@ const MINE: &str = "/api/v1/invitations";
 fn needs_a_sign_in(reply: &Reply) {
     let body = reply.is(403).code("forbidden").json();
     let error = body["error"].as_str().unwrap();
-    assert!(error.contains("sign in with the identity provider"), "{error}");
+    assert!(error.contains("a sign-in with the identity provider"), "{error}");
 }
 
 /// Asserts that a request was refused because the session was not approved recently, and that the
@@ -77,6 +77,22 @@ async fn a_token_without_an_address_accepts_invitations_only_soon_after_a_sign_i
     accept(&bob, &invitation).await.is(200);
 }
 
+async fn a_session_that_an_old_token_without_an_address_approved_accepts_no_invitation(app: App) {
+    let (alice, _) = (app.person("alice").await, app.person("bob").await);
+    let invitation = token(&invite(&alice, "bob").await);
+    app.wait(TimeDelta::days(1));
+    let claims = json!({
+        "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": "bob@example.com",
+        "exp": app.clock.now().timestamp() + 3_600,
+    });
+    let bob = app.bearer(&app.forged(&claims));
+
+    let (session, _) = device_login::session(&app, &bob).await;
+
+    needs_a_sign_in(&session.get(MINE).await);
+    needs_a_sign_in(&accept(&session, &invitation).await);
+}
+
 async fn a_session_invites_an_admin_soon_after_its_approval_only(app: App) {
     let alice = app.person("alice").await;
     let (session, _) = device_login::session(&app, &alice).await;
@@ -123,6 +139,7 @@ async fn a_member_gets_no_approval_error_for_a_role_they_may_not_give(app: App) 
 on_every_store![
     a_command_line_session_sees_and_accepts_invitations_only_soon_after_its_start,
     a_token_without_an_address_accepts_invitations_only_soon_after_a_sign_in,
+    a_session_that_an_old_token_without_an_address_approved_accepts_no_invitation,
     a_session_invites_an_admin_soon_after_its_approval_only,
     a_session_raises_a_role_soon_after_its_approval_only,
     a_member_gets_no_approval_error_for_a_role_they_may_not_give,

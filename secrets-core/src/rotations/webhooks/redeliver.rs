@@ -1,7 +1,7 @@
 //! Sending webhook deliveries again.
 
 use super::event::enqueue;
-use super::test::count_requested;
+use super::limits::count_requested;
 use super::{DISABLED, WebhookDelivery};
 use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};

@@ -1,12 +1,11 @@
 //! Sending of test events to webhooks.
 
-use chrono::{DateTime, TimeDelta};
-
 use super::event::{EventPlace, enqueue_test_event};
+use super::limits::count_requested;
 use super::{DISABLED, WebhookDelivery};
 use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, Time, WebhookId};
+use crate::model::{EnvironmentPath, Error, Result, Subject, WebhookId};
 
 /// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The
 /// operation ends before the event is delivered; the list of deliveries shows the result.
@@ -19,11 +18,6 @@ pub struct TestWebhook {
     /// Webhook ID; `None`, treated as an unknown webhook, if the given string is not a valid ID.
     pub webhook: Option<WebhookId>,
 }
-
-/// Maximum number of messages to a webhook per minute that users request: test events, and
-/// deliveries that are sent again. Limited, because the owner of the receiver may not have agreed to
-/// get them.
-const MAX_REQUESTED_PER_MINUTE: u64 = 5;
 
 impl Operation for TestWebhook {
     const NAME: &'static str = "webhook.test";
@@ -46,36 +40,5 @@ impl Operation for TestWebhook {
         let place = EventPlace::new(&place, &rotation);
         let delivery = enqueue_test_event(cx.tx(), webhook.id, &place, now).await?;
         Ok(delivery.into())
-    }
-}
-
-/// Counts a message to a webhook that a user requested: a test event, or a delivery that is sent
-/// again. Fails if there are too many in this minute.
-pub(super) async fn count_requested(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Result<()> {
-    let until = next_minute(cx.now());
-    let counter = format!("webhook-requests/{webhook}");
-    if cx.tx().count_message(&counter, until).await? > MAX_REQUESTED_PER_MINUTE {
-        return Err(Error::RateLimited { bound: Bound::WebhookTests, until });
-    }
-    Ok(())
-}
-
-/// Returns the beginning of the minute after this time.
-fn next_minute(now: Time) -> Time {
-    let minute = now.timestamp().div_euclid(60) + 1;
-    DateTime::from_timestamp(minute * 60, 0).unwrap_or(now + TimeDelta::minutes(1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_minute_ends_at_the_next_full_one() {
-        for (now, end) in [(0, 60), (59, 60), (60, 120), (-1, 0)] {
-            let [now, end] = [now, end].map(|time| DateTime::from_timestamp(time, 0).unwrap());
-
-            assert_eq!(next_minute(now), end, "{now}");
-        }
     }
 }

@@ -36,6 +36,7 @@ impl OutboxWrites for Session<Pending> {
             Some(old) => DeliveryRecord {
                 attempts: old.attempts.saturating_add(1),
                 next_attempt_at: delivery.next_attempt_at,
+                payload: delivery.payload.clone(),
                 ..old
             },
             None => delivery.clone(),
@@ -82,14 +83,14 @@ impl OutboxWrites for Session<Pending> {
     }
 
     async fn count_message(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
-        let counts = &mut self.state_mut().mail_counts;
+        let counts = &mut self.state_mut().message_counts;
         let sent = counts.entry((until, counter.to_owned())).or_default();
         *sent = sent.saturating_add(1);
         Ok(*sent)
     }
 
     async fn prune_message_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
-        let counts = &mut self.state_mut().mail_counts;
+        let counts = &mut self.state_mut().message_counts;
         let ended = counts.keys().take_while(|(until, _)| *until < before).take(limit as usize);
         let ended: Vec<_> = ended.cloned().collect();
         for counter in &ended {

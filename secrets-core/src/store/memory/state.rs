@@ -41,7 +41,7 @@ pub(super) struct State {
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
     /// Number of sent messages for each counter in each time window. A window is identified by its
     /// end, a counter by its name.
-    pub(super) mail_counts: OrdMap<(Time, String), u64>,
+    pub(super) message_counts: OrdMap<(Time, String), u64>,
 
     /// Projects, without deleted ones.
     pub(super) projects: Table<ProjectId, ProjectRecord>,

@@ -104,12 +104,17 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
-/// A delivery that is added again under its ID keeps its fields, and is due at its new time. A worker
+/// A delivery that is added again under its ID is due at its new time, with its new payload. A worker
 /// that has claimed it before cannot settle it.
 pub async fn a_delivery_that_is_added_again_is_one_delivery(store: &dyn Store) {
     let first = delivery(at(0));
     let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..first.clone() };
-    let again = DeliveryRecord { next_attempt_at: at(7), created_at: at(6), ..first.clone() };
+    let again = DeliveryRecord {
+        payload: "{\"new\":true}".to_owned(),
+        next_attempt_at: at(7),
+        created_at: at(6),
+        ..first.clone()
+    };
     let mut tx = begin(store).await;
     tx.insert_delivery(&first).await.unwrap();
     tx.claim_delivery(&claimed).await.unwrap();
@@ -119,7 +124,7 @@ pub async fn a_delivery_that_is_added_again_is_one_delivery(store: &dyn Store) {
     assert_stale(tx.delete_delivery(&claimed).await, Subject::Resource);
     assert_stale(tx.postpone_delivery(&claimed).await, Subject::Resource);
     let mut seen = committed(store, tx).await;
-    let expected = DeliveryRecord { attempts: 2, next_attempt_at: at(7), ..first };
+    let expected = DeliveryRecord { attempts: 2, created_at: first.created_at, ..again.clone() };
     assert_eq!(seen.due_deliveries("invitation", at(6), None, 9).await.unwrap(), []);
     assert_eq!(seen.due_deliveries("invitation", at(200), None, 9).await.unwrap(), [expected]);
 }

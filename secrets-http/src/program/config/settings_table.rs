@@ -336,7 +336,7 @@ pub(super) static GROUPS: &[Group] = &[
                 "rate_limit_per_team",
                 "COUNT",
                 Plain,
-                "Maximum requests per minute for all teams that one user created; 0 for no limit [default: 10 times the limit of a user]",
+                "Maximum requests per minute for all teams that one user created and is a member of, and for each other team; 0 for no limit [default: 10 times the limit of a user]",
             ),
             setting(
                 "request_timeout",

@@ -86,7 +86,7 @@ pub(super) fn shared_secret(text: &str) -> Result<VerificationKey, InvalidValue>
 }
 
 pub(super) fn member_access(text: &str) -> Result<MemberAccess, InvalidValue> {
-    MemberAccess::from_name(text).ok_or("must be none, read, write or admin")
+    MemberAccess::from_name(text).ok_or(MemberAccess::RULE)
 }
 
 pub(super) fn count(text: &str) -> Result<u32, InvalidValue> {

@@ -52,6 +52,22 @@ async fn a_comparison_that_is_too_large_is_413_and_one_of_fewer_environments_is_
     alice.get(&paths::secrets(&web, "child-0")).await.is(200);
 }
 
+async fn a_comparison_of_one_environment_that_is_too_large_says_how_to_read_it(kind: Kind) {
+    let app = limited(kind, 4_096).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for key in ["ONE", "TWO", "THREE"] {
+        alice.secret(&web, "production", key, &"kvc_value".repeat(200)).await;
+    }
+
+    let refused = alice.get(&compare(&web, "?environments=production")).await;
+
+    let error = refused.is(413).code("answer_too_large").json();
+    let expected = "the comparison exceeds 4 KiB: read the secrets one by one, or let the \
+                    environment inherit from fewer environments";
+    assert_eq!(error["error"], expected);
+}
+
 async fn cells_without_a_secret_count_for_the_size_of_a_comparison(kind: Kind) {
     let app = limited(kind, 16_384).await;
     let alice = app.person("alice").await;
@@ -89,5 +105,6 @@ on_every_store![
     an_inheritance_chain_is_reserved_once_for_all_environments_of_a_comparison,
     ;
     a_comparison_that_is_too_large_is_413_and_one_of_fewer_environments_is_not,
+    a_comparison_of_one_environment_that_is_too_large_says_how_to_read_it,
     cells_without_a_secret_count_for_the_size_of_a_comparison,
 ];

@@ -42,7 +42,8 @@ impl OutboxWrites for Session<Transaction> {
             "INSERT INTO outbox (id, kind, payload, attempts, next_attempt_at, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (id) DO UPDATE
-                 SET attempts = outbox.attempts + 1, next_attempt_at = excluded.next_attempt_at",
+                 SET attempts = outbox.attempts + 1, next_attempt_at = excluded.next_attempt_at,
+                     payload = excluded.payload",
         )
         .bind(delivery.id.uuid())
         .bind(&delivery.kind)

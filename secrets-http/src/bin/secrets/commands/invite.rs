@@ -52,7 +52,7 @@ enum Action {
     Create {
         /// Email address of the person.
         email: String,
-        /// Role in the team.
+        /// Role in the team. The role admin needs a login in the last 15 minutes.
         #[arg(long, value_enum, default_value_t = Role::Member)]
         role: Role,
         #[command(flatten)]
@@ -60,7 +60,7 @@ enum Action {
     },
     /// List the pending invitations of a team.
     List(TeamOption),
-    /// List the invitations to yourself.
+    /// List the invitations to yourself, in the first 15 minutes after `secrets login`.
     Mine,
     /// Send the email of an invitation again, with a new link.
     Resend {
@@ -79,7 +79,7 @@ enum Action {
         #[arg(long)]
         yes: bool,
     },
-    /// Accept an invitation to yourself.
+    /// Accept an invitation to yourself, in the first 15 minutes after `secrets login`.
     Accept {
         /// Link or token of the invitation; `-` reads it from standard input.
         link: String,
