@@ -14,9 +14,8 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time, UserId};
 
-/// Time for which the names in new audit entries of a deleted user are removed: requests that were in
-/// progress at the deletion can still write some. Longer than any request, with the difference
-/// between the clocks of the nodes.
+/// Time for which names in new audit entries of a deleted user are removed: longer than any request
+/// in progress at the deletion, plus the difference between the clocks of the nodes.
 pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 
 /// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
@@ -169,8 +168,7 @@ pub enum AuditOrder {
     Oldest,
 }
 
-/// Conditions, sort order and range of an audit query. `None` or an empty list means no
-/// restriction.
+/// Conditions, order and range of an audit query. `None` or an empty list means no restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Team or actor whose entries are returned.
