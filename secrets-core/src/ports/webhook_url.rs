@@ -68,7 +68,7 @@ impl WebhookUrl {
     pub(crate) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
             let message =
-                "must begin with https://, except for destinations listed in SECRETS_EGRESS_ALLOW";
+                "must begin with https://, except for destinations that the egress policy lists";
             return Err(Error::invalid("url", message));
         }
         if !policy.admits(self.host()) {

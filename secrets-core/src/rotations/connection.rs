@@ -191,7 +191,7 @@ impl Connection {
             violations.push(violation("connection.host", text));
         }
         if !self.ssl_mode().encrypts() && !policy.admits_plaintext(&self.host) {
-            let text = "must be verify-full, verify-ca or require; disable is only allowed for destinations listed in SECRETS_EGRESS_ALLOW";
+            let text = "must be verify-full, verify-ca or require; disable is only allowed for destinations that the egress policy lists";
             violations.push(violation("connection.ssl_mode", text));
         }
         violations

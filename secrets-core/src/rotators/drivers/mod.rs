@@ -8,7 +8,7 @@
 //!
 //! | `ssl_mode` | proof that the server must give |
 //! |---|---|
-//! | `disable` | none; permitted only for destinations in `SECRETS_EGRESS_ALLOW` |
+//! | `disable` | none; permitted only for destinations that the egress policy lists |
 //! | `allow`, `prefer`, `require` | PostgreSQL: knowledge of the password, bound to the TLS channel; MySQL: nothing, so the administrator's password is only sent as a challenge response |
 //! | `verify-ca` | a certificate from an authority in `ca_certificate`; without `ca_certificate`, as `verify-full` |
 //! | `verify-full` | a certificate from a trusted authority for the host name |
