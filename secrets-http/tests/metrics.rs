@@ -129,14 +129,15 @@ async fn every_metric_of_the_table_is_in_a_scrape_and_in_the_guide() {
     let text = app.scrape().await;
 
     let guide = include_str!("../../docs/operating.md");
-    for (name, kind, help) in METRICS {
-        let base = name.strip_suffix("_total").unwrap_or(name);
+    for metric in METRICS {
+        let (name, kind, help) = (metric.name, metric.kind(), metric.help);
+        let (base, kind) = (name.strip_suffix("_total").unwrap_or(name), kind.as_str());
         assert!(text.contains(&format!("# TYPE {base} {kind}\n")), "{name}");
         assert!(guide.contains(&format!("| `{name}` | {kind} |")), "{name} is not in the guide");
         assert!(guide.contains(help), "{name}: {help}");
     }
     let known: BTreeSet<_> =
-        METRICS.iter().map(|(name, ..)| name.trim_end_matches("_total")).collect();
+        METRICS.iter().map(|metric| metric.name.trim_end_matches("_total")).collect();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     assert_eq!(types.collect::<BTreeSet<_>>(), known);
     assert!(text.trim_end().ends_with("# EOF"), "{text}");
@@ -192,7 +193,7 @@ async fn alert_rules_and_the_dashboard_name_metrics_that_exist() {
     for name in named {
         let suffixes = ["_bucket", "_count", "_sum"];
         let base = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-        assert!(METRICS.iter().any(|(known, ..)| *known == base), "{name}");
+        assert!(METRICS.iter().any(|metric| metric.name == base), "{name}");
     }
 }
 

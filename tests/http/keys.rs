@@ -8,9 +8,9 @@ use chrono::TimeDelta;
 use secrets_core::keys;
 use secrets_core::model::{Clock as _, ProjectId, ids};
 use secrets_core::store::{ProjectKeyCounts, SealedColumn, SecretRecord};
+use secrets_core::testing::fixtures::project_rows;
 use secrets_tests::{App, Person, Rotated, flipped, on_every_store, paths};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 /// Creates secrets with descriptions and previous values in a project, and an environment that
 /// inherits these secrets and hides some of them.
@@ -65,8 +65,7 @@ async fn records(app: &App, project: &str, version: u32) -> [usize; 7] {
     let mut reads = app.store.read().await.unwrap();
     let mut numbers = [0; 7];
     for (number, column) in numbers.iter_mut().zip(SealedColumn::ALL) {
-        let rows = reads.sealed_rows(column, (id(project), version), (Uuid::nil(), 0), 1_000);
-        *number = rows.await.unwrap().len();
+        *number = project_rows(&mut *reads, column, (id(project), version)).await.len();
     }
     numbers
 }

@@ -13,10 +13,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrets_core::model::{ProjectId, ids};
 use secrets_core::store::{self, SealedColumn};
+use secrets_core::testing::fixtures::project_rows;
 use secrets_tests::{Client, Person, paths};
 use serde_json::json;
 use tokio::time::sleep;
-use uuid::Uuid;
 
 use crate::ordinary_user::OrdinaryUser;
 
@@ -300,8 +300,7 @@ pub(crate) async fn records(url: &str, project: &str, version: u32) -> usize {
     let project = ProjectId::from(ids::parse(paths::last(project)).unwrap());
     let mut number = 0;
     for column in [SealedColumn::Value, SealedColumn::PreviousValue] {
-        let rows = reads.sealed_rows(column, (project, version), (Uuid::nil(), 0), 1_000);
-        number += rows.await.unwrap().len();
+        number += project_rows(&mut *reads, column, (project, version)).await.len();
     }
     number
 }

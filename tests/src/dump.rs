@@ -2,7 +2,7 @@
 //! dumps to find changes.
 
 use std::collections::BTreeMap;
-use std::fmt::{Debug, Write as _};
+use std::fmt::Debug;
 
 use secrets_core::crypto::Sealed;
 use secrets_core::jwt::DEV_ISSUER;
@@ -181,8 +181,5 @@ impl Dump {
 }
 
 fn bytes(sealed: &Sealed) -> String {
-    sealed.as_bytes().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
+    hex::encode(sealed.as_bytes())
 }

@@ -36,11 +36,7 @@ impl Bytes {
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = text.as_bytes().chunks(2).map(|digits| {
-            let digits = str::from_utf8(digits).map_err(D::Error::custom)?;
-            u8::from_str_radix(digits, 16).map_err(D::Error::custom)
-        });
-        bytes.collect::<Result<_, _>>().map(Self)
+        hex::decode(text).map(Self).map_err(D::Error::custom)
     }
 }
 

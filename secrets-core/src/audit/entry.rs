@@ -82,7 +82,7 @@ impl From<AuditRecord> for AuditEntry {
     fn from(entry: AuditRecord) -> Self {
         let (hash, prev_hash) = entry
             .seal
-            .map(|seal| (hexadecimal(&seal.hash), hexadecimal(&seal.previous_hash)))
+            .map(|seal| (hex::encode(seal.hash), hex::encode(seal.previous_hash)))
             .unzip();
         Self {
             id: entry.id,
@@ -111,14 +111,4 @@ impl From<AuditRecord> for AuditEntry {
             prev_hash,
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Mutex;
+use std::time::Duration;
 
-use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::model::lock::lock;
@@ -22,21 +22,21 @@ const MAX_ITEMS: usize = 1_000;
 
 /// Delay before the retry after an item's first failure. The delay doubles with each further
 /// failure.
-const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
+const FIRST_DELAY: Duration = Duration::from_mins(1);
 
 /// Delay before the retry after an item's first failure if the store was unavailable. Shorter than
 /// the usual minute ([`FIRST_DELAY`]), because the failure is not caused by the item.
-const FIRST_DELAY_OF_STORE: TimeDelta = TimeDelta::seconds(5);
+const FIRST_DELAY_OF_STORE: Duration = Duration::from_secs(5);
 /// Maximum delay before an item is tried again if the store was unavailable.
-const MAX_DELAY_OF_STORE: TimeDelta = TimeDelta::minutes(1);
+const MAX_DELAY_OF_STORE: Duration = Duration::from_mins(1);
 
 /// Maximum delay before a failing item is tried again, except after failures of the store.
-const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
+const MAX_DELAY: Duration = Duration::from_hours(1);
 
 /// Time after which an item is removed from the list if it did not fail again, counted from the end
 /// of its delay. An item that still fails would have failed again by then; otherwise the item was
 /// deleted, or another node has done the work.
-const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
+const FORGOTTEN_AFTER: Duration = Duration::from_hours(3);
 
 /// Item of background work that can fail by itself, such as a project or a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +66,8 @@ pub enum WorkItem {
     /// Sending deliveries to the receiver of a webhook. It fails if the receiver does not accept
     /// them.
     WebhookReceiver(WebhookId),
+    /// The last run of the background worker with this name.
+    Worker(&'static str),
 }
 
 /// An item of background work whose last try failed.
@@ -81,7 +83,7 @@ pub struct FailingItem {
     /// next try.
     failures_with_delays: u32,
     /// Delay before the retry after the first failure, and maximum delay after many failures.
-    delays: (TimeDelta, TimeDelta),
+    delays: (Duration, Duration),
     /// Time of the next try of the item.
     retry_at: Time,
 }
@@ -105,17 +107,18 @@ impl WorkItem {
             Self::RotationRecord(_) => "rotation record",
             Self::Webhook(_) => "webhook",
             Self::WebhookReceiver(_) => "webhook receiver",
+            Self::Worker(name) => name,
         }
     }
 
-    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the epoch, and for
-    /// the audit entries that belong to no team.
+    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the epoch, a
+    /// worker, and the audit entries that belong to no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
             Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
-            Self::Epoch => None,
+            Self::Epoch | Self::Worker(_) => None,
             Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) | Self::RotationRecord(rotation) => Some(rotation.uuid()),
             Self::Webhook(webhook) | Self::WebhookReceiver(webhook) => Some(webhook.uuid()),
@@ -130,17 +133,17 @@ impl Failures {
         item: WorkItem,
         error: &(dyn Error + 'static),
         now: Time,
-    ) -> TimeDelta {
+    ) -> Duration {
         let delays = delays_of(error);
         let failing = self.count(item, now, delays);
-        let delay = delay(failing.failures_with_delays, delays);
+        let delay = backoff(failing.failures_with_delays, delays);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
         delay
     }
 
-    /// Counts a failure of an item whose next try is scheduled by its own record in the store. The
-    /// caller logs the failure.
+    /// Counts a failure of an item whose next try is scheduled elsewhere, by its own record in the
+    /// store or by the supervisor. The caller logs the failure.
     pub(crate) fn report_scheduled(&self, item: WorkItem, now: Time) {
         self.count(item, now, (FIRST_DELAY, MAX_DELAY));
     }
@@ -167,7 +170,7 @@ impl Failures {
         items
     }
 
-    fn count(&self, item: WorkItem, now: Time, delays: (TimeDelta, TimeDelta)) -> FailingItem {
+    fn count(&self, item: WorkItem, now: Time, delays: (Duration, Duration)) -> FailingItem {
         let mut items = lock(&self.0);
         let new = FailingItem {
             item,
@@ -185,7 +188,7 @@ impl Failures {
         }
         failing.failures = failing.failures.saturating_add(1);
         failing.failures_with_delays = failing.failures_with_delays.saturating_add(1);
-        failing.retry_at = now + delay(failing.failures_with_delays, delays);
+        failing.retry_at = now + backoff(failing.failures_with_delays, delays);
         let of_kind = |other: &&WorkItem| other.kind() == item.kind();
         if known.is_some() || items.keys().filter(of_kind).count() < MAX_ITEMS {
             items.insert(item, failing);
@@ -196,7 +199,7 @@ impl Failures {
 
 /// Returns two delays before a retry after this error: after the first failure, and the maximum
 /// after many failures.
-fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
+fn delays_of(error: &(dyn Error + 'static)) -> (Duration, Duration) {
     let operation = error.downcast_ref::<crate::model::Error>();
     let is_unavailable = operation.is_some_and(|error| error.kind() == "unavailable")
         || matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Unavailable(_)));
@@ -207,9 +210,11 @@ fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
     }
 }
 
-fn delay(failures: u32, (first, max): (TimeDelta, TimeDelta)) -> TimeDelta {
-    let factor = 1_i32.checked_shl(failures.saturating_sub(1)).filter(|factor| *factor > 0);
-    factor.and_then(|factor| first.checked_mul(factor)).unwrap_or(max).min(max)
+/// Returns the delay before the next try after this number of consecutive failures: `first` after
+/// one failure, twice the delay after each further failure, and never more than `max`.
+pub(crate) fn backoff(failures: u32, (first, max): (Duration, Duration)) -> Duration {
+    let doublings = failures.saturating_sub(1);
+    first.saturating_mul(2_u32.saturating_pow(doublings)).min(max)
 }
 
 #[cfg(test)]
@@ -222,7 +227,7 @@ mod tests {
     #[test]
     fn delays_double_up_to_an_hour() {
         let delays = [1, 2, 3, 6, 7, 32, 33, u32::MAX]
-            .map(|failures| delay(failures, delays_of(&Error::internal("test"))).num_minutes());
+            .map(|failures| backoff(failures, delays_of(&Error::internal("test"))).as_secs() / 60);
 
         assert_eq!(delays, [1, 2, 4, 32, 60, 60, 60, 60]);
     }
@@ -232,9 +237,9 @@ mod tests {
         let operation = Error::Unavailable("test".into());
         let store = StoreError::Unavailable("test".into());
         for unavailable in [delays_of(&operation), delays_of(&store)] {
-            let delays = [1, 2, 4, 5, u32::MAX].map(|count| delay(count, unavailable));
+            let delays = [1, 2, 4, 5, u32::MAX].map(|count| backoff(count, unavailable));
 
-            assert_eq!(delays.map(|delay| delay.num_seconds()), [5, 10, 40, 60, 60]);
+            assert_eq!(delays.map(|delay| delay.as_secs()), [5, 10, 40, 60, 60]);
         }
     }
 
@@ -290,7 +295,7 @@ mod tests {
     fn an_item_that_is_not_retried_is_forgotten() {
         let failures = Failures::default();
         failures.report(WorkItem::AuditSeal(None), &Error::internal("test"), at(0));
-        let forgotten = 60 + FORGOTTEN_AFTER.num_seconds();
+        let forgotten = 60 + i64::try_from(FORGOTTEN_AFTER.as_secs()).unwrap();
 
         let listed = [forgotten - 1, forgotten].map(|second| failures.list(at(second)).len());
 

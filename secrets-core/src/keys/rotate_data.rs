@@ -1,7 +1,6 @@
 //! Replacement of project keys: new records are immediately encrypted with the new key, and
 //! existing records are encrypted again in the background.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::engine::{
     AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, records,
 };
 use crate::failpoint;
-use crate::model::{Error, ProjectId, Result, Time};
+use crate::model::{EnvironmentId, Error, ProjectId, Result, Time};
 use crate::rotations::SealedField;
 use crate::store::{
     ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, Store, StoreError, StoreResult, Tx,
@@ -78,12 +77,12 @@ pub async fn status(store: &dyn Store) -> StoreResult<KeyStatus> {
 pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     add_keys(engine).await?;
     let failures = engine.shared::<Failures>();
-    let mut after = None;
+    let (mut after, mut unavailable) = (None, Ok(()));
     loop {
         let mut reads = engine.store().read().await?;
         let replaced = reads.replaced_project_keys(after, MAX_KEYS).await?;
         drop(reads);
-        let Some(last) = replaced.last() else { return Ok(()) };
+        let Some(last) = replaced.last() else { return unavailable };
         after = Some((last.key.project, last.key.version));
         for key in &replaced {
             let item = WorkItem::ProjectKey(key.key.project);
@@ -92,6 +91,11 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
             }
             match encrypt_again(engine, key).await {
                 Ok(()) => failures.clear(item),
+                // If the records of one project are searched too slowly, the others continue.
+                Err(error @ Error::Unavailable(_)) if unavailable.is_ok() => {
+                    failures.report(item, &error, engine.now());
+                    unavailable = Err(error);
+                }
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => drop(failures.report(item, &error, engine.now())),
             }
@@ -136,10 +140,17 @@ async fn add_keys(engine: &Engine) -> Result<()> {
 async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     let keys = Keys::of(engine, replaced)?;
     let mut seen = Seen::default();
-    for column in SealedColumn::ALL {
-        let mut after = Some((Uuid::nil(), 0));
-        while let Some(place) = after {
-            after = keys.encrypt_batch(engine, column, place, &mut seen).await?;
+    let mut reads = engine.store().read().await?;
+    let environments = reads.all_environments(keys.project).await?;
+    drop(reads);
+    // One environment at a time: its size is limited, and so is the time of each search.
+    for environment in environments {
+        for column in SealedColumn::ALL {
+            let mut after = Some((Uuid::nil(), 0));
+            while let Some(place) = after {
+                let column = (environment, column);
+                after = keys.encrypt_batch(engine, column, place, &mut seen).await?;
+            }
         }
     }
     if let Some(error) = seen.error {
@@ -175,17 +186,17 @@ impl Keys {
         Ok(Self { project: replaced.key.project, old, new })
     }
 
-    /// Re-encrypts the next batch of records in a column, in one transaction, and counts them in
-    /// `seen`. Returns the position of the last record of the batch; `None` if there was no record.
+    /// Re-encrypts the next batch of records in a column of an environment, in one transaction, and
+    /// counts them in `seen`. Returns the position of the last record of the batch; `None` if there was no record.
     /// If several nodes re-encrypt records of the same key, only one runs a batch at a time.
     async fn encrypt_batch(
         &self,
         engine: &Engine,
-        column: SealedColumn,
+        (environment, column): (EnvironmentId, SealedColumn),
         after: (Uuid, u64),
         seen: &mut Seen,
     ) -> Result<Option<(Uuid, u64)>> {
-        let place = (self.project, self.old.version());
+        let place = (environment, self.old.version());
         // On a reader, because no index finds the records: on SQLite, other writers do not wait.
         let mut reads = engine.store().read().await?;
         let rows = reads.sealed_rows(column, place, after, MAX_ROWS).await?;
@@ -198,7 +209,7 @@ impl Keys {
             Err(StoreError::Stale(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        let mut manifests = self.lock_environments(engine, tx.as_mut(), column, &rows).await?;
+        let mut manifests = lock_environment(engine, tx.as_mut(), environment, column).await?;
         for row in &rows {
             seen.rows += 1;
             match self.encrypted(engine, column, row) {
@@ -221,41 +232,6 @@ impl Keys {
         Ok(Some(last))
     }
 
-    /// Locks the environments of the secrets in `rows`, in the order of the environment IDs.
-    /// Operations that change several secrets lock in the same order, which prevents deadlocks.
-    /// Returns the manifests to update, if the column is part of them.
-    async fn lock_environments(
-        &self,
-        engine: &Engine,
-        tx: &mut dyn Tx,
-        column: SealedColumn,
-        rows: &[SealedRow],
-    ) -> Result<Manifests> {
-        let mut manifests = Manifests::default();
-        if !column.is_of_secrets() {
-            return Ok(manifests);
-        }
-        let environments: BTreeSet<_> = rows.iter().map(|row| row.environment).collect();
-        for environment in environments {
-            match tx.lock_environment(environment).await {
-                // Only its purge changes the secrets of a deleted project or environment.
-                Ok(()) | Err(StoreError::Stale(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if column == SealedColumn::Value {
-                match tx.environment_counters(environment).await {
-                    Ok(counters) => {
-                        manifests.open(engine.keyring(), environment, &counters, counters.revision);
-                    }
-                    // The environment was purged after the records were read.
-                    Err(StoreError::Stale(_)) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
-        Ok(manifests)
-    }
-
     /// Decrypts a record with the replaced key and encrypts it with the newest key.
     fn encrypted(&self, engine: &Engine, column: SealedColumn, row: &SealedRow) -> Result<Sealed> {
         let context = context(engine, self.project, column, row);
@@ -269,6 +245,36 @@ impl Keys {
         }
         Ok(sealed)
     }
+}
+
+/// Locks the environment, if the column contains records of secrets. Returns the manifest to update,
+/// if the column is part of it.
+async fn lock_environment(
+    engine: &Engine,
+    tx: &mut dyn Tx,
+    environment: EnvironmentId,
+    column: SealedColumn,
+) -> Result<Manifests> {
+    let mut manifests = Manifests::default();
+    if !column.is_of_secrets() {
+        return Ok(manifests);
+    }
+    match tx.lock_environment(environment).await {
+        // Only its purge changes the secrets of a deleted project or environment.
+        Ok(()) | Err(StoreError::Stale(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if column == SealedColumn::Value {
+        match tx.environment_counters(environment).await {
+            Ok(counters) => {
+                manifests.open(engine.keyring(), environment, &counters, counters.revision);
+            }
+            // The environment was purged after the records were read.
+            Err(StoreError::Stale(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(manifests)
 }
 
 /// Returns the entry of a secret with this encrypted value in the manifest of its environment.

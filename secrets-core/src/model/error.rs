@@ -311,3 +311,17 @@ impl std::error::Error for Error {
         }
     }
 }
+
+/// Formats an error and its sources on one line, for the log.
+#[doc(hidden)]
+#[must_use]
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::crypto::random;
+use crate::engine::backoff;
 use crate::model::Time;
 use crate::model::rotations::{RotationStatus, is_retried};
 use crate::ports::rotators::Timings;
@@ -56,14 +57,13 @@ impl Timings {
     pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
         let interval = self.interval(rotation);
         let max = (interval / 10).min(span(self.jitter));
-        with_jitter(from + interval, max, u16::from_be_bytes(random()))
+        from + with_jitter(interval, max, u16::from_be_bytes(random()))
     }
 
     /// Returns the time of the next attempt after this number of consecutive failures.
     pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
-        let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
-        let pause = span(doubled.min(self.max_backoff));
-        with_jitter(now + pause, pause / 10, u16::from_be_bytes(random()))
+        let pause = span(backoff(failures, (self.backoff, self.max_backoff)));
+        now + with_jitter(pause, pause / 10, u16::from_be_bytes(random()))
     }
 
     /// Returns the grace period: the time during which the previous credential still works after a
@@ -74,12 +74,12 @@ impl Timings {
     }
 }
 
-/// Shifts a time by up to `max` in either direction. `draw` is a random number; 0 gives the
-/// earliest time.
-fn with_jitter(time: Time, max: TimeDelta, draw: u16) -> Time {
+/// Changes a delay by up to `max` in either direction. `draw` is a random number; 0 gives the
+/// shortest delay.
+pub(super) fn with_jitter(delay: TimeDelta, max: TimeDelta, draw: u16) -> TimeDelta {
     let steps = 2 * i64::from(draw) - i64::from(u16::MAX);
     let milliseconds = max.num_milliseconds().saturating_mul(steps) / i64::from(u16::MAX);
-    time + TimeDelta::milliseconds(milliseconds)
+    delay + TimeDelta::milliseconds(milliseconds)
 }
 
 #[cfg(test)]
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_jitter_goes_both_ways() {
-        let max = TimeDelta::seconds(10);
+        let (delay, max) = (TimeDelta::seconds(100), TimeDelta::seconds(10));
 
-        for (draw, expected) in [(0, at(90)), (u16::MAX, at(110))] {
-            assert_eq!(with_jitter(at(100), max, draw), expected, "{draw}");
+        for (draw, expected) in [(0, 90), (u16::MAX, 110)] {
+            assert_eq!(with_jitter(delay, max, draw), TimeDelta::seconds(expected), "{draw}");
         }
-        assert_eq!(with_jitter(at(100), TimeDelta::zero(), u16::MAX), at(100));
+        assert_eq!(with_jitter(delay, TimeDelta::zero(), u16::MAX), delay);
     }
 
     #[test]

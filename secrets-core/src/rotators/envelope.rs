@@ -161,7 +161,7 @@ impl Heading {
     pub fn seal_with_iv(&self, proxy: &Proxy, payload: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {
         let secret = Shared(&proxy.shared_secret);
         let (seq, step) = (self.sequence, self.step.as_str());
-        let kid = hex(&secret.id(KID));
+        let kid = hex::encode(secret.id(KID));
         let ts = self.at.timestamp();
         let nonce = self.nonce();
         let config = self.rotation.to_string();
@@ -169,7 +169,7 @@ impl Heading {
         let sealing = Sealing { iv, aad: aad.as_bytes(), plaintext: payload };
         let ct = URL_SAFE_NO_PAD.encode(secret.seal(&self.nonce, REQUEST_CIPHER, &sealing));
         let rest = digest(&format!("{kid}.{config}.{seq}.{step}.{ct}"));
-        let sig = hex(&secret.sign(MAC, format!("v1.{ts}.{nonce}.{rest}").as_bytes()));
+        let sig = hex::encode(secret.sign(MAC, format!("v1.{ts}.{nonce}.{rest}").as_bytes()));
         let (kid, nonce, config, ct, sig) = (&kid, &nonce, &config, &ct, &sig);
         let request = Request { v: 1, kid, ts, nonce, config, seq, step, ct, sig };
         serde_json::to_vec(&request).ok().filter(|payload| payload.len() <= LIMIT)
@@ -188,7 +188,7 @@ impl Heading {
         }
         let secret = Shared(&proxy.shared_secret);
         let answer: Answer = serde_json::from_slice(answer).ok()?;
-        let signature = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
+        let signature = hex::encode(secret.sign(MAC, answer.signed_message().as_bytes()));
         let is_signed: bool = signature.as_bytes().ct_eq(answer.sig.as_bytes()).into();
         let is_ours = answer.v == 1
             && answer.nonce == self.nonce()
@@ -222,13 +222,7 @@ impl Answer {
 }
 
 fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

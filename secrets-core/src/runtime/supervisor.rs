@@ -8,7 +8,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tracing::{Instrument as _, Span, info_span};
 
-use crate::engine::{Engine, Schedule, Worker};
+use crate::engine::{Engine, Failures, Schedule, WorkItem, Worker, backoff};
+use crate::model::error_chain;
 use crate::model::lock::lock;
 
 /// Maximum time in which a worker must find the work that is due and return its jobs. So short that
@@ -38,16 +39,16 @@ pub struct Supervisor {
     stopped: watch::Sender<bool>,
 }
 
-/// Health of a background worker: the time since its last round (run), and whether that round was
-/// recent enough.
+/// Health of a background worker: the time since it last looked for work, and whether that was
+/// recent enough. A worker whose work fails is in the list of failing items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
-    /// Time since the worker completed its last round (run).
+    /// Time since the worker last looked for work.
     pub age: Duration,
-    /// True if the worker's last completed round (run) was recent enough: within three intervals,
-    /// or longer for workers with short intervals or long jobs.
+    /// True if the worker has looked for work recently enough: within three intervals, or longer for
+    /// workers with short intervals or long jobs.
     pub is_running: bool,
 }
 
@@ -102,7 +103,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if the last completed round (run) of every worker was recent enough.
+    /// True if every worker has looked for work recently enough.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
@@ -111,16 +112,17 @@ impl Supervisor {
     /// Runs a worker until the supervisor is stopped, and restarts the worker if it panics.
     async fn supervise(self, place: usize, engine: Arc<Engine>) {
         loop {
-            let (workers, engine) = (Arc::clone(&self.workers), Arc::clone(&engine));
+            let (workers, shared) = (Arc::clone(&self.workers), Arc::clone(&engine));
             let stopped = self.stopped();
             // Dropping the `JoinSet` cancels the worker when this task is cancelled.
             let mut task = JoinSet::new();
             let delay = STAGGER * u32::try_from(place).unwrap_or(u32::MAX);
-            task.spawn(async move { workers[place].run(engine, delay, stopped).await });
+            task.spawn(async move { workers[place].run(shared, delay, stopped).await });
             if let Some(Ok(())) = task.join_next().await {
                 return;
             }
             tracing::error!(worker = self.workers[place].worker.name(), "a worker panicked");
+            self.workers[place].list(&engine, true, false);
             sleep(FIRST_BACKOFF).await;
         }
     }
@@ -149,8 +151,9 @@ impl Supervised {
             let failed = [job.flatten(), round.err()].into_iter().flatten();
             let has_failed = failed.map(|error| self.report(&error)).count() > 0;
             failures = next_failures(failures, has_failed, has_succeeded);
+            self.list(&engine, has_failed, has_succeeded);
             if has_failed {
-                ticks.reset_after(backoff(failures, interval));
+                ticks.reset_after(backoff(failures, delays_of(interval)));
             }
         }
         drop(timeout(STOP_TIMEOUT, async { while jobs.join_next().await.is_some() {} }).await);
@@ -195,6 +198,16 @@ impl Supervised {
         tracing::error!(worker = self.worker.name(), error, "background work failed");
     }
 
+    /// Adds the worker to the list of failing items, or removes it.
+    fn list(&self, engine: &Engine, has_failed: bool, has_succeeded: bool) {
+        let (failing, item) = (engine.shared::<Failures>(), WorkItem::Worker(self.worker.name()));
+        if has_failed {
+            failing.report_scheduled(item, engine.now());
+        } else if has_succeeded {
+            failing.clear(item);
+        }
+    }
+
     fn health(&self) -> WorkerHealth {
         let age = lock(&self.heartbeat).elapsed();
         let is_running = age < self.schedule.stale_after;
@@ -216,23 +229,10 @@ fn next_failures(failures: u32, has_failed: bool, has_succeeded: bool) -> u32 {
     }
 }
 
-/// Returns the delay before the next round of a worker with this interval after this number of
-/// consecutive failures.
-fn backoff(failures: u32, interval: Duration) -> Duration {
-    let doublings = failures.saturating_sub(1);
-    let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(doublings));
-    delay.min(interval.clamp(FIRST_BACKOFF, MAX_BACKOFF))
-}
-
-/// Formats an error together with its causes, for the log.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+/// Returns two delays before the next round of a worker with this interval: after the first
+/// failure, and the maximum after many failures.
+fn delays_of(interval: Duration) -> (Duration, Duration) {
+    (FIRST_BACKOFF, interval.clamp(FIRST_BACKOFF, MAX_BACKOFF))
 }
 
 #[cfg(test)]
@@ -296,9 +296,20 @@ mod tests {
         }
     }
 
-    async fn supervised(first: First, schedule: Schedule) -> (Supervisor, Arc<AtomicU32>) {
+    async fn service() -> Service {
         let store = Arc::new(MemoryStore::new());
-        let service = Service::builder(store, &Key::generate()).build().await.unwrap();
+        Service::builder(store, &Key::generate()).build().await.unwrap()
+    }
+
+    async fn supervised(first: First, schedule: Schedule) -> (Supervisor, Arc<AtomicU32>) {
+        supervised_by(&service().await, first, schedule)
+    }
+
+    fn supervised_by(
+        service: &Service,
+        first: First,
+        schedule: Schedule,
+    ) -> (Supervisor, Arc<AtomicU32>) {
         let rounds = Arc::new(AtomicU32::new(0));
         let worker = Scripted { first, schedule, rounds: Arc::clone(&rounds) };
         let supervisor = Supervisor::new(vec![Arc::new(worker)]);
@@ -324,6 +335,26 @@ mod tests {
             until(|| rounds.load(Ordering::Relaxed) > 2).await;
 
             assert!(supervisor.is_running(), "{first:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_fails_is_listed_until_a_run_succeeds() {
+        for (first, is_listed_at_the_end) in [
+            (First::Panics, false),
+            (First::Fails, false),
+            (First::NeverEnds, false),
+            (First::JobFails, true),
+        ] {
+            let service = service().await;
+            let items = || service.engine().failing().into_iter().map(|failing| failing.item);
+            let is_listed = || items().any(|item| item == WorkItem::Worker("scripted"));
+
+            let (_supervisor, rounds) = supervised_by(&service, first, QUICK);
+
+            until(is_listed).await;
+            until(|| rounds.load(Ordering::Relaxed) > 2 && is_listed() == is_listed_at_the_end)
+                .await;
         }
     }
 
@@ -371,7 +402,7 @@ mod tests {
             (Duration::from_hours(24), [2, 2, 4, 8, 16, 256, 300, 300]),
         ] {
             let delays = [0, 1, 2, 3, 4, 8, 9, u32::MAX];
-            let delays = delays.map(|failures| backoff(failures, interval).as_secs());
+            let delays = delays.map(|failures| backoff(failures, delays_of(interval)).as_secs());
 
             assert_eq!(delays, expected, "{interval:?}");
         }

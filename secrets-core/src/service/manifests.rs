@@ -83,8 +83,16 @@ pub(super) async fn verify(engine: &Engine) -> StoreResult<(u64, Vec<Environment
     Ok((valid, changed))
 }
 
-/// Compares the secrets of an environment with its manifest.
+/// Compares the secrets of an environment with its manifest. Rows that cannot be read were changed
+/// too.
 async fn state(engine: &Engine, environment: EnvironmentId) -> StoreResult<State> {
+    match read_state(engine, environment).await {
+        Err(StoreError::Corrupt(_)) => Ok(State::Changed),
+        state => state,
+    }
+}
+
+async fn read_state(engine: &Engine, environment: EnvironmentId) -> StoreResult<State> {
     for _ in 0..MAX_TRIES {
         let mut reads = engine.store().read().await?;
         let Some(before) = counters(reads.as_mut(), environment).await? else { break };

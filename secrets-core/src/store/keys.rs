@@ -94,13 +94,17 @@ pub trait KeyReads: Send {
     /// Returns the number of project keys in each state.
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts>;
 
-    /// Returns the records of a column that are encrypted with this version of the project's key,
-    /// ordered by object ID and version, at most `limit`. Starts after the given object and
-    /// version.
+    /// Returns the IDs of all environments of a project, in the order of the IDs, also if the project
+    /// is deleted.
+    async fn all_environments(&mut self, project: ProjectId) -> StoreResult<Vec<EnvironmentId>>;
+
+    /// Returns the records of a column in an environment that are encrypted with this version of the
+    /// project's key, ordered by object ID and version, at most `limit`. Starts after the given
+    /// object and version.
     async fn sealed_rows(
         &mut self,
         column: SealedColumn,
-        (project, key_version): (ProjectId, u32),
+        (environment, key_version): (EnvironmentId, u32),
         after: (Uuid, u64),
         limit: u32,
     ) -> StoreResult<Vec<SealedRow>>;

@@ -1,6 +1,7 @@
 //! Records for tests. Each record is valid, and a test changes only the fields that it checks.
 
 use chrono::{DateTime, TimeDelta};
+use uuid::Uuid;
 
 use crate::crypto::{Fingerprint, ProjectKeyRecord, Sealed, TokenMac, random};
 use crate::model::scans::{FindingStatus, Severity, SourceKind};
@@ -10,8 +11,8 @@ use crate::model::{
 };
 use crate::store::{
     AuditRecord, Change, DeliveryRecord, EnvironmentRecord, FindingRecord, InvitationRecord,
-    MemberRecord, ProjectRecord, ScanRecord, SecretRecord, Store, TeamRecord, TokenRecord,
-    UserRecord,
+    MemberRecord, ProjectRecord, Reads, ScanRecord, SealedColumn, SealedRow, SecretRecord, Store,
+    TeamRecord, TokenRecord, UserRecord,
 };
 
 mod rotations;
@@ -371,4 +372,20 @@ pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
         created_at,
         seal: None,
     }
+}
+
+/// Returns all records of a column in a project that are encrypted with this version of the project
+/// key, ordered by object ID and version.
+pub async fn project_rows(
+    reads: &mut dyn Reads,
+    column: SealedColumn,
+    (project, version): (ProjectId, u32),
+) -> Vec<SealedRow> {
+    let mut rows = Vec::new();
+    for environment in reads.all_environments(project).await.unwrap() {
+        let start = (Uuid::nil(), 0);
+        rows.extend(reads.sealed_rows(column, (environment, version), start, 1_000).await.unwrap());
+    }
+    rows.sort_by_key(|row| (row.object, row.version));
+    rows
 }

@@ -18,12 +18,14 @@ mod userinfo;
 use std::time::Duration;
 
 use secrets_core::ports::identity::Unverified;
+use tokio::time::Instant;
 
 pub use self::code_flow::{
     AuthorizationResponse, ClientSecret, CodeFlow, OidcClient, SignInSecrets,
 };
 pub use self::dev_links::DevLinks;
 pub use self::oidc::{OidcSettings, OidcVerifier};
+use self::provider::NoAnswer;
 
 /// Timeouts and lifetimes for fetching the public keys of a token issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,33 @@ impl Default for Timings {
             search_pause: Duration::from_mins(1),
             retry_pause: Duration::from_secs(10),
         }
+    }
+}
+
+/// Last failed request for a document of the issuer. For a while after it, no new request is made.
+#[derive(Default)]
+struct LastFailure(Option<(Instant, String)>);
+
+impl LastFailure {
+    /// Logs and stores a failed request for `document`. Returns the error for the caller.
+    fn record(&mut self, document: &str, error: &NoAnswer) -> Unverified {
+        tracing::warn!(%error, "cannot fetch {document}");
+        let reason = error.to_string();
+        let unverified = unavailable(&reason);
+        self.0 = Some((Instant::now(), reason));
+        unverified
+    }
+
+    /// Returns the error of the last request; `None` if the request succeeded.
+    fn error(&self) -> Option<Unverified> {
+        self.0.as_ref().map(|(_, reason)| unavailable(reason))
+    }
+
+    /// Returns the error of the last request if it failed less than `retry_pause` ago, so that no
+    /// new request may be made.
+    fn recent(&self, timings: &Timings) -> Option<Unverified> {
+        let (time, _) = self.0.as_ref()?;
+        if time.elapsed() < timings.retry_pause { self.error() } else { None }
     }
 }
 

@@ -5,7 +5,6 @@
 //! a new connection. So a server that is unreachable or frozen delays only the requests that were
 //! waiting for it when it failed.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -232,11 +231,7 @@ impl SharedCounters for RedisCounters {
 }
 
 fn key(id: &[u8; 16]) -> String {
-    let mut key = PREFIX.to_owned();
-    for byte in id {
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
+    format!("{PREFIX}{:032x}", u128::from_be_bytes(*id))
 }
 
 #[cfg(test)]

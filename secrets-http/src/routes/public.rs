@@ -48,9 +48,9 @@ struct HealthResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct WorkerResponse {
     name: &'static str,
-    /// `ok`, or `fail` if the worker has not completed a run for too long.
+    /// `ok`, or `fail` if the worker has not looked for work for too long.
     status: &'static str,
-    /// Seconds since the worker last completed a run.
+    /// Seconds since the worker last looked for work.
     age_seconds: u64,
 }
 
@@ -59,9 +59,10 @@ struct WorkerResponse {
 struct FailingResponse {
     /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `epoch` if the database was
     /// replaced by an earlier state of it or its epoch cannot be copied, `project keys`, `project purge`, `rotation`, `rotation
-    /// record`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
+    /// record`, `webhook`, `webhook receiver` for a receiver that does not accept deliveries, or the
+    /// name of a worker whose last run failed.
     work: &'static str,
-    /// ID of the batch, team, project, rotation or webhook. Absent for the epoch, and for audit
+    /// ID of the batch, team, project, rotation or webhook. Absent for the epoch, a worker, and audit
     /// entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Uuid>,

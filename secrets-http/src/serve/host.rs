@@ -14,7 +14,9 @@ use futures_util::FutureExt as _;
 use hyper::body::Body;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
-use secrets_core::model::{Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject};
+use secrets_core::model::{
+    Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject, error_chain,
+};
 use tower_service::Service as _;
 use tracing::Instrument as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
@@ -333,16 +335,4 @@ fn log(method: &str, logging: &Logging, response: &Response, began: Instant, id:
         address,
         "answered"
     );
-}
-
-/// Formats an error and its sources on one line.
-fn error_chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

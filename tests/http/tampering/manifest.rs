@@ -121,6 +121,26 @@ async fn every_change_of_rows_is_reported(app: App) {
     assert_eq!(verified(app).await.changed_environments.len(), 2, "another manifest");
 }
 
+async fn rows_that_cannot_be_read_are_reported_with_the_changed_rows_of_later_environments(
+    app: App,
+) {
+    let victim = Victim::of(app).await;
+    let app = &victim.app;
+    assert_eq!(reported(app).await, 0);
+    let change = |assignment: &str, environment: &str| {
+        format!(
+            "UPDATE secrets SET {assignment} WHERE environment_id =
+                 (SELECT id FROM environments WHERE name = '{environment}')"
+        )
+    };
+
+    // The IDs of the environments are in this order, in which they are compared.
+    app.sql(&change("version = -1", "development")).await;
+    app.sql(&change("version = 7", "staging")).await;
+
+    assert_eq!(reported(app).await, 2);
+}
+
 async fn an_environment_without_a_current_manifest_gets_one(app: App) {
     let victim = Victim::of(app).await;
     let app = &victim.app;
@@ -181,6 +201,7 @@ async fn every_write_updates_the_manifest(app: App) {
 secrets_tests::on_sql_stores!(
     a_secret_that_was_replaced_by_its_earlier_row_is_reported,
     every_change_of_rows_is_reported,
+    rows_that_cannot_be_read_are_reported_with_the_changed_rows_of_later_environments,
     an_environment_without_a_current_manifest_gets_one,
     every_write_updates_the_manifest,
 );

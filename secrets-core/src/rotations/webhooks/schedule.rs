@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta};
 
 use crate::crypto::random;
 use crate::model::Time;
+use crate::rotations::schedule::with_jitter;
 
 /// Delay before each attempt to send a delivery, in seconds, as proposed by the specification
 /// "Standard Webhooks". If the last attempt fails, the status of the delivery becomes `failed` and
@@ -20,17 +21,11 @@ pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 /// delay or, if it is longer, the delay that the receiver requested. `None` if there are no more
 /// attempts.
 pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) -> Option<Time> {
-    let pause = RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?;
-    let pause = with_jitter(*pause, u16::from_be_bytes(random()));
+    let pause = TimeDelta::seconds(*RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?);
+    // Deliveries that failed together are not retried together.
+    let pause = with_jitter(pause, pause / 5, u16::from_be_bytes(random()));
     let requested = retry_after.and_then(|text| parse_retry_after(text, now)).unwrap_or_default();
     Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
-}
-
-/// Changes a delay by up to a fifth in either direction, so that deliveries that failed together
-/// are not retried together. `draw` is a random number.
-fn with_jitter(seconds: i64, draw: u16) -> TimeDelta {
-    let share = i64::from(draw) * 400 / i64::from(u16::MAX) - 200;
-    TimeDelta::milliseconds(seconds * (1_000 + share))
 }
 
 /// Parses a `Retry-After` header, which is a number of seconds or a date (RFC 9110, section
@@ -67,13 +62,6 @@ mod tests {
         }
         assert_eq!(pause(10, None), None);
         assert_eq!(pause(u32::MAX, Some("1")), None);
-    }
-
-    #[test]
-    fn pauses_differ_by_a_fifth_at_most() {
-        assert_eq!(with_jitter(100, 0), TimeDelta::seconds(80));
-        assert_eq!(with_jitter(100, u16::MAX), TimeDelta::seconds(120));
-        assert_eq!(with_jitter(0, 7), TimeDelta::zero());
     }
 
     #[test]

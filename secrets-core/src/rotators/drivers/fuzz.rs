@@ -45,7 +45,8 @@ fn literals(text: &str) {
     let quoted = Literal::my_text(text).to_string();
     let digits =
         quoted.strip_prefix("CONVERT(X'").and_then(|rest| rest.strip_suffix("' USING utf8mb4)"));
-    assert_eq!(digits.and_then(decoded).as_deref(), Some(text.as_bytes()));
+    let decoded = digits.and_then(|digits| hex::decode(digits).ok());
+    assert_eq!(decoded.as_deref(), Some(text.as_bytes()));
 }
 
 /// Returns the content of a quoted string, in which two quote characters stand for one. `None` if
@@ -82,10 +83,4 @@ fn only_match(pattern: &str) -> Option<String> {
         }
     }
     Some(text)
-}
-
-/// Decodes hexadecimal digits.
-fn decoded(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

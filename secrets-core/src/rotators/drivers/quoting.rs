@@ -67,15 +67,8 @@ impl Literal {
     /// Converts any string to a hexadecimal SQL expression for MySQL and MariaDB, which needs no
     /// escaping.
     pub(super) fn my_text(text: &str) -> Self {
-        Self(format!("CONVERT(X'{}' USING utf8mb4)", hexadecimal(text.as_bytes())).into())
+        Self(format!("CONVERT(X'{}' USING utf8mb4)", hex::encode_upper(text)).into())
     }
-}
-
-/// Encodes bytes as upper-case hexadecimal.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 impl fmt::Display for Ident {

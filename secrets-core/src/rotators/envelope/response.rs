@@ -24,6 +24,6 @@ pub(super) fn response(
     let aad = answer.associated_data();
     let sealing = Sealing { iv, aad: aad.as_bytes(), plaintext: payload };
     answer.ct = URL_SAFE_NO_PAD.encode(secret.seal(&heading.nonce, ANSWER_CIPHER, &sealing));
-    answer.sig = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
+    answer.sig = hex::encode(secret.sign(MAC, answer.signed_message().as_bytes()));
     serde_json::to_vec(&answer).unwrap()
 }

@@ -10,8 +10,8 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, SecretId, Subject, Time, WebhookId,
 };
 use crate::store::{
-    KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, SecretRecord,
-    StoreError, StoreResult,
+    KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, RotationRecord, SealedColumn, SealedRow,
+    SecretRecord, StoreError, StoreResult,
 };
 
 const GONE: StoreError = StoreError::Stale(Subject::Project);
@@ -69,14 +69,22 @@ impl<S: Snapshot> KeyReads for Session<S> {
         Ok(counts)
     }
 
+    async fn all_environments(&mut self, project: ProjectId) -> StoreResult<Vec<EnvironmentId>> {
+        let state = self.state();
+        let environments = state.environments.values().filter(|found| found.project == project);
+        let mut ids: Vec<_> = environments.map(|environment| environment.id).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
     async fn sealed_rows(
         &mut self,
         column: SealedColumn,
-        (project, key_version): (ProjectId, u32),
+        (environment, key_version): (EnvironmentId, u32),
         after: (Uuid, u64),
         limit: u32,
     ) -> StoreResult<Vec<SealedRow>> {
-        let mut rows = self.state().sealed_rows(column, project);
+        let mut rows = self.state().sealed_rows(column, environment);
         rows.retain(|row| {
             row.sealed.key_version() == Some(key_version) && (row.object, row.version) > after
         });
@@ -188,15 +196,13 @@ impl State {
         }
     }
 
-    /// Returns the encrypted records of a project in one column.
-    fn sealed_rows(&self, column: SealedColumn, project: ProjectId) -> Vec<SealedRow> {
-        let environments = self.environments.values().filter(|found| found.project == project);
-        let environments: Vec<_> = environments.map(|environment| environment.id).collect();
-        let secrets = || environments.iter().filter_map(|id| self.secrets.get(id));
+    /// Returns the encrypted records of an environment in one column.
+    fn sealed_rows(&self, column: SealedColumn, environment: EnvironmentId) -> Vec<SealedRow> {
+        let secrets = || self.secrets.get(&environment).into_iter();
         let secrets = || secrets().flat_map(|secrets| secrets.values());
-        let rotations = || {
-            self.rotations.values().filter(|rotation| environments.contains(&rotation.environment))
-        };
+        let is_here = |rotation: &RotationRecord| rotation.environment == environment;
+        let rotations = || self.rotations.values().filter(|rotation| is_here(rotation));
+        let holds = |rotation| self.rotations.get(&rotation).is_some_and(|it| is_here(it));
         match column {
             SealedColumn::Value => secrets().map(|secret| value_row(secret)).collect(),
             SealedColumn::Description => secrets().filter_map(|it| description_row(it)).collect(),
@@ -215,8 +221,8 @@ impl State {
             SealedColumn::Pending => self
                 .attempts
                 .values()
+                .filter(|attempt| holds(attempt.rotation))
                 .filter_map(|attempt| {
-                    let environment = self.place(attempt.rotation, &environments)?;
                     let row = other_row(environment, attempt.id.uuid(), attempt.pending.as_ref()?);
                     Some(SealedRow { version: attempt.sequence, ..row })
                 })
@@ -224,10 +230,8 @@ impl State {
             SealedColumn::Webhook => self
                 .webhooks
                 .values()
-                .filter_map(|webhook| {
-                    let environment = self.place(webhook.rotation, &environments)?;
-                    Some(other_row(environment, webhook.id.uuid(), &webhook.sealed))
-                })
+                .filter(|webhook| holds(webhook.rotation))
+                .map(|webhook| other_row(environment, webhook.id.uuid(), &webhook.sealed))
                 .collect(),
         }
     }
@@ -237,12 +241,6 @@ impl State {
         let versions = versions.flat_map(|versions| versions.values());
         let row = |version: &_| value_row(&crate::store::SecretVersion::of(version, secret));
         versions.map(|version| row(version)).collect()
-    }
-
-    /// Returns the environment of a rotation if it is in the list `among`; otherwise `None`.
-    fn place(&self, rotation: RotationId, among: &[EnvironmentId]) -> Option<EnvironmentId> {
-        let environment = self.rotations.get(&rotation)?.environment;
-        among.contains(&environment).then_some(environment)
     }
 
     /// Returns the stored record that `row` was read from, so that it can be changed.

@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{ProjectKeyRecord, Sealed};
-use crate::model::{Principal, ProjectId, Subject};
+use crate::model::{EnvironmentId, Principal, ProjectId, Subject};
 use crate::store::{
     AttemptRecord, ProjectKeyCounts, PurgeProgress, Reads, ReplacedKey, RotationRecord,
     SealedColumn, SealedRow, SecretRecord, Store, WebhookRecord,
 };
 use crate::testing::fixtures::{
-    World, at, attempt, next_version, project, project_key, rotation, sealed, secret, webhook,
+    World, at, attempt, next_version, project, project_key, project_rows, rotation, sealed, secret,
+    webhook,
 };
 
 fn version(key: &ProjectKeyRecord, version: u32) -> ProjectKeyRecord {
@@ -118,8 +119,8 @@ pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn
     let mut seen = committed(store, tx).await;
     let listed = seen.replaced_project_keys(None, 9).await.unwrap();
     assert_eq!(listed, [replaced(&world.key, &second, 5)]);
-    let rows = seen.sealed_rows(SealedColumn::Value, (world.project.id, 1), (Uuid::nil(), 0), 9);
-    assert_eq!(rows.await.unwrap().len(), kept.secrets.len());
+    let rows = project_rows(&mut *seen, SealedColumn::Value, (world.project.id, 1)).await;
+    assert_eq!(rows.len(), kept.secrets.len());
 
     while purge(store, &world).await == PurgeProgress::Partial {}
 
@@ -317,23 +318,42 @@ pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn
 
     for column in SealedColumn::ALL {
         let expected = kept.rows(column);
-        let all = seen.sealed_rows(column, (id, 1), (Uuid::nil(), 0), 9).await.unwrap();
-        assert_eq!(all, expected, "{column:?}");
-        let mut paged = Vec::new();
-        let mut after = (Uuid::nil(), 0);
-        while let [row] = &seen.sealed_rows(column, (id, 1), after, 1).await.unwrap()[..] {
-            after = (row.object, row.version);
-            paged.push(row.clone());
+        assert_eq!(project_rows(&mut *seen, column, (id, 1)).await, expected, "{column:?}");
+        for environment in seen.all_environments(id).await.unwrap() {
+            let here = expected.iter().filter(|row| row.environment == environment);
+            let here: Vec<_> = here.cloned().collect();
+            let mut paged = Vec::new();
+            let (place, mut after) = ((environment, 1), (Uuid::nil(), 0));
+            while let [row] = &seen.sealed_rows(column, place, after, 1).await.unwrap()[..] {
+                after = (row.object, row.version);
+                paged.push(row.clone());
+            }
+            assert_eq!(paged, here, "{column:?}");
         }
-        assert_eq!(paged, expected, "{column:?}");
-        for (project, version) in [(id, 2), (id, 0), (id, 256), (id, u32::MAX)] {
-            let none = seen.sealed_rows(column, (project, version), (Uuid::nil(), 0), 9).await;
-            assert_eq!(none.unwrap(), [], "{column:?} {version}");
+        for version in [2, 0, 256, u32::MAX] {
+            let none = project_rows(&mut *seen, column, (id, version)).await;
+            assert_eq!(none, [], "{column:?} {version}");
         }
-        let elsewhere = ProjectId::draw(at(0));
+        let elsewhere = EnvironmentId::draw(at(0));
         let none = seen.sealed_rows(column, (elsewhere, 1), (Uuid::nil(), 0), 9).await;
         assert_eq!(none.unwrap(), [], "{column:?}");
     }
+}
+
+/// `all_environments` returns the environments of one project in the order of their IDs, also after
+/// the project was deleted.
+pub async fn all_environments_of_a_deleted_project_are_listed(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut expected = [world.development.id, world.staging.id, world.production.id];
+    expected.sort_unstable();
+    assert_eq!(read(store).await.all_environments(world.project.id).await.unwrap(), expected);
+
+    let mut tx = begin(store).await;
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.all_environments(world.project.id).await.unwrap(), expected);
+    assert_eq!(seen.all_environments(ProjectId::draw(at(0))).await.unwrap(), []);
 }
 
 /// An encrypted record is replaced only if the stored record is the same as when it was read.
@@ -355,9 +375,8 @@ pub async fn an_encrypted_record_is_replaced_as_it_was_read(store: &dyn Store) {
             tx.commit().await.unwrap();
         }
         let mut seen = read(store).await;
-        let old = seen.sealed_rows(column, (id, 1), (Uuid::nil(), 0), 9).await.unwrap();
-        assert_eq!(old, [], "{column:?}");
-        let replaced = seen.sealed_rows(column, (id, 2), (Uuid::nil(), 0), 9).await.unwrap();
+        assert_eq!(project_rows(&mut *seen, column, (id, 1)).await, [], "{column:?}");
+        let replaced = project_rows(&mut *seen, column, (id, 2)).await;
         let expected = kept.rows(column).into_iter();
         let expected: Vec<_> =
             expected.map(|row| SealedRow { sealed: new.clone(), ..row }).collect();

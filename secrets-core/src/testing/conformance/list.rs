@@ -327,6 +327,7 @@ macro_rules! store_conformance {
             a_destroyed_key_is_not_used_again
             a_project_with_destroyed_keys_is_purged_and_not_restored
             encrypted_records_are_found_by_the_version_of_their_key
+            all_environments_of_a_deleted_project_are_listed
             an_encrypted_record_is_replaced_as_it_was_read
         }
         invitations() {

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::provider::{Discovery, Provider};
-use super::{Timings, unavailable};
+use super::{LastFailure, Timings, unavailable};
 
 /// Cache of the discovery document of one issuer.
 pub(super) struct DiscoveryCache {
@@ -23,8 +23,7 @@ pub(super) struct DiscoveryCache {
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Arc<Discovery>)>,
-    /// Time and reason of the last failed request; `None` after a successful request.
-    failure: Option<(Instant, String)>,
+    failure: LastFailure,
 }
 
 impl DiscoveryCache {
@@ -42,22 +41,17 @@ impl DiscoveryCache {
         {
             return Ok(Arc::clone(discovery));
         }
-        if let Some((time, reason)) = &state.failure
-            && time.elapsed() < self.timings.retry_pause
-        {
-            return Err(unavailable(reason));
+        if let Some(error) = state.failure.recent(&self.timings) {
+            return Err(error);
         }
         match provider.discover().await {
             Ok(discovery) => {
                 let discovery = Arc::new(discovery);
-                *state = State { last: Some((Instant::now(), discovery.clone())), failure: None };
+                let last = Some((Instant::now(), Arc::clone(&discovery)));
+                *state = State { last, failure: LastFailure::default() };
                 Ok(discovery)
             }
-            Err(error) => {
-                tracing::warn!(%error, "cannot fetch the discovery document of the issuer");
-                state.failure = Some((Instant::now(), error.to_string()));
-                Err(unavailable(&error.to_string()))
-            }
+            Err(error) => Err(state.failure.record("the discovery document of the issuer", &error)),
         }
     }
 }

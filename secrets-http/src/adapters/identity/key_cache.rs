@@ -13,7 +13,7 @@ use secrets_core::ports::identity::{KeySetUsage, Unverified};
 use tokio::time::Instant;
 
 use super::provider::{NoAnswer, Provider};
-use super::{Timings, unavailable};
+use super::{LastFailure, Timings, unavailable};
 
 /// Cache of the public keys of one token issuer.
 pub(super) struct KeyCache {
@@ -34,8 +34,7 @@ pub(super) struct Snapshot {
 #[derive(Default)]
 struct State {
     last: Option<Last>,
-    /// Time and reason of the last failure, if the last fetch failed.
-    failure: Option<(Instant, String)>,
+    failure: LastFailure,
     /// Time of the last fetch caused by an unknown key ID.
     searched: Option<Instant>,
     /// Number of completed fetches.
@@ -100,7 +99,7 @@ impl KeyCache {
             if state.searched.is_some_and(|time| time.elapsed() < self.timings.search_pause) {
                 return Ok(None);
             }
-            if let Some(reason) = state.recent_failure(&self.timings) {
+            if let Some(reason) = state.failure.recent(&self.timings) {
                 return Err(reason);
             }
             state.fetches
@@ -109,7 +108,7 @@ impl KeyCache {
 
         let mut state = self.state();
         // The fetch failed, so the missing key may exist: report unavailable, not invalid.
-        if let Some(reason) = state.unavailable() {
+        if let Some(reason) = state.failure.error() {
             return Err(reason);
         }
         state.searched = Some(Instant::now());
@@ -154,7 +153,7 @@ impl KeyCache {
 impl State {
     fn step(&mut self, timings: &Timings) -> Step {
         let Some(last) = &self.last else {
-            return self.recent_failure(timings).map_or(Step::Fetch, Step::GiveUp);
+            return self.failure.recent(timings).map_or(Step::Fetch, Step::GiveUp);
         };
         let age = last.fetched.elapsed();
         let keys = last.snapshot();
@@ -162,9 +161,9 @@ impl State {
             return Step::Use(keys);
         }
         // Do not wait for an issuer whose last fetch failed, as long as stale keys are usable.
-        let may_wait = self.failure.is_none();
+        let may_wait = self.failure.0.is_none();
         let is_usable = age < timings.expire_after || !may_wait && age < timings.stale_for;
-        match self.recent_failure(timings) {
+        match self.failure.recent(timings) {
             Some(reason) if !is_usable => Step::GiveUp(reason),
             Some(_) => Step::Use(keys),
             None if !is_usable => Step::Fetch,
@@ -182,13 +181,12 @@ impl State {
         match answer {
             Ok(keys) => {
                 tracing::debug!(keys = keys.len(), "fetched the issuer's keys");
-                self.failure = None;
+                self.failure = LastFailure::default();
                 self.last = Some(Last { keys: Arc::new(keys), fetched: Instant::now() });
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot fetch the issuer's keys");
                 self.failed += 1;
-                self.failure = Some((Instant::now(), error.to_string()));
+                self.failure.record("the issuer's keys", &error);
             }
         }
     }
@@ -197,17 +195,8 @@ impl State {
     fn usable(&self, timings: &Timings) -> Result<Snapshot, Unverified> {
         match &self.last {
             Some(last) if last.fetched.elapsed() < timings.stale_for => Ok(last.snapshot()),
-            _ => Err(self.unavailable().unwrap_or_else(|| unavailable("no usable keys"))),
+            _ => Err(self.failure.error().unwrap_or_else(|| unavailable("no usable keys"))),
         }
-    }
-
-    fn recent_failure(&self, timings: &Timings) -> Option<Unverified> {
-        let (time, _) = self.failure.as_ref()?;
-        if time.elapsed() < timings.retry_pause { self.unavailable() } else { None }
-    }
-
-    fn unavailable(&self) -> Option<Unverified> {
-        self.failure.as_ref().map(|(_, reason)| unavailable(reason))
     }
 }
 

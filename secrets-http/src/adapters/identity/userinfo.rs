@@ -9,11 +9,14 @@ use secrets_core::jwt::Profile;
 use secrets_core::model::Identity;
 use secrets_core::ports::identity::Unverified;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::discovery::DiscoveryCache;
-use super::provider::{NoAnswer, Provider};
-use super::{Timings, unavailable};
+use super::provider::Provider;
+use super::{LastFailure, Timings, unavailable};
+
+/// Name of a response of the endpoint in the log.
+const PROFILE: &str = "a user profile from the issuer";
 
 /// Userinfo endpoint of one issuer.
 pub(super) struct Userinfo {
@@ -21,18 +24,12 @@ pub(super) struct Userinfo {
     discovery: Arc<DiscoveryCache>,
     /// Last failure of the endpoint. The mutex is held during a request to the issuer, so that only
     /// one request runs at a time.
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Time and reason of the last failed request.
-    failure: Option<(Instant, String)>,
+    failure: Mutex<LastFailure>,
 }
 
 impl Userinfo {
     pub(super) fn new(discovery: Arc<DiscoveryCache>, timings: Timings) -> Self {
-        Self { timings, discovery, state: Mutex::default() }
+        Self { timings, discovery, failure: Mutex::default() }
     }
 
     /// Fetches the profile of the token's user. Returns `None` if the issuer has no userinfo
@@ -44,32 +41,22 @@ impl Userinfo {
         token: &str,
         identity: &Identity,
     ) -> Result<Option<Profile>, Unverified> {
-        let state = timeout(self.timings.fetch, self.state.lock()).await;
-        let mut state = state.map_err(|_| unavailable("too many sign-ins at the same time"))?;
-        if let Some((time, reason)) = &state.failure
-            && time.elapsed() < self.timings.retry_pause
-        {
-            return Err(unavailable(reason));
+        let failure = timeout(self.timings.fetch, self.failure.lock()).await;
+        let mut failure = failure.map_err(|_| unavailable("too many sign-ins at the same time"))?;
+        if let Some(error) = failure.recent(&self.timings) {
+            return Err(error);
         }
         let discovery = self.discovery.current(provider).await?;
         let url = match provider.userinfo_endpoint(&discovery) {
             Ok(Some(url)) => url,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(state.failed(&error)),
+            Err(error) => return Err(failure.record(PROFILE, &error)),
         };
         match provider.profile(&url, token, identity).await {
             Ok(profile) => Ok(profile),
             Err(error) if error.is_refusal() => Err(Unverified::Invalid),
-            Err(error) if error.is_unreachable() => Err(state.failed(&error)),
+            Err(error) if error.is_unreachable() => Err(failure.record(PROFILE, &error)),
             Err(error) => Err(unavailable(&error.to_string())),
         }
-    }
-}
-
-impl State {
-    fn failed(&mut self, error: &NoAnswer) -> Unverified {
-        tracing::warn!(%error, "cannot fetch a user profile from the issuer");
-        self.failure = Some((Instant::now(), error.to_string()));
-        unavailable(&error.to_string())
     }
 }

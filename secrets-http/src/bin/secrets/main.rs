@@ -6,6 +6,7 @@
 //! with its exit code.
 
 mod arguments;
+mod atomic_file;
 mod browser;
 mod changes;
 mod clipboard;

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use super::session::Session;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, Login, TargetError};
-use crate::rotators::drivers::quoting::{Ident, Literal, hexadecimal};
+use crate::rotators::drivers::quoting::{Ident, Literal};
 
 /// SQL clause that sets the password of a database user.
 struct Secret {
@@ -80,7 +80,7 @@ impl Secret {
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
-            let hash = format!("*{}", hexadecimal(&Sha1::digest(Sha1::digest(password))));
+            let hash = format!("*{}", hex::encode_upper(Sha1::digest(Sha1::digest(password))));
             let hash = Literal::my_plain(&hash)?;
             let clause = format!("IDENTIFIED VIA mysql_native_password USING {hash}").into();
             return Ok(Self { clause, is_clear: false });

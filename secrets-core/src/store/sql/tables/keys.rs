@@ -4,7 +4,7 @@ use uuid::Uuid;
 use super::projects::key;
 use super::{Connected, Row, Session, Transaction, bigint};
 use crate::crypto::{ProjectKeyRecord, Sealed};
-use crate::model::{ProjectId, Subject, Time};
+use crate::model::{EnvironmentId, ProjectId, Subject, Time};
 use crate::store::{
     KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, StoreError,
     StoreResult,
@@ -74,16 +74,22 @@ impl<C: Connected> KeyReads for Session<C> {
         Ok(counts.await?.unwrap_or_default())
     }
 
+    async fn all_environments(&mut self, project: ProjectId) -> StoreResult<Vec<EnvironmentId>> {
+        let statement =
+            sqlx::query("SELECT id FROM environments WHERE project_id = $1 ORDER BY id");
+        self.all("environments", statement.bind(project.uuid()), |row| row.id("id")).await
+    }
+
     async fn sealed_rows(
         &mut self,
         column: SealedColumn,
-        (project, key_version): (ProjectId, u32),
+        (environment, key_version): (EnvironmentId, u32),
         (object, version): (Uuid, u64),
         limit: u32,
     ) -> StoreResult<Vec<SealedRow>> {
         let header = key_version.to_be_bytes();
         let statement = sqlx::query(select(column))
-            .bind(project.uuid())
+            .bind(environment.uuid())
             .bind(header.as_slice())
             .bind(object)
             .bind(bigint(version)?)
@@ -223,7 +229,7 @@ macro_rules! select {
             $sealed,
             " AS sealed FROM environments e JOIN ",
             $tables,
-            " WHERE e.project_id = $1 AND substr(",
+            " WHERE e.id = $1 AND substr(",
             $sealed,
             ", 4, 4) = $2 AND (",
             $object,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toml_edit::{DocumentMut, value};
 
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 use crate::service::Service;
@@ -154,8 +155,7 @@ async fn environment(
     Ok(environments.swap_remove(chosen).name)
 }
 
-/// Writes the project file to a temporary file, which is then renamed. Fails if the project file
-/// exists, unless `replaces` is true.
+/// Writes the project file. Fails if the file exists, unless `replaces` is true.
 fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<(), Failure> {
     let cannot_create = |error: &dyn std::fmt::Display| {
         Failure::new(Exit::CannotCreate, format!("{FILE_NAME}: {error}"))
@@ -172,13 +172,10 @@ fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<
     document["project"] = value(&place.project);
     document["environment"] = value(&place.environment);
     let text = format!("{header}{document}");
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    let mut file = builder.tempfile_in(".").map_err(|error| cannot_create(&error))?;
-    file.write_all(text.as_bytes()).map_err(|error| cannot_create(&error))?;
-    let written = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
-    written.map(drop).map_err(|error| cannot_create(&error.error))
+    let file = AtomicFile::create(path, Access::Shared).map_err(|error| cannot_create(&error))?;
+    let text = text.as_bytes();
+    let written = if replaces { file.replace(text) } else { file.write_new(text) };
+    written.map_err(|error| cannot_create(&error))
 }
 
 /// Adds the name of the local settings file to `.gitignore`, unless it is already listed there.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::{Credential, CredentialMetadata, StoreKind};
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 use crate::settings::Folders;
 
@@ -104,7 +105,9 @@ impl CredentialFile {
         let text = toml::to_string(&entries)
             .map(Zeroizing::new)
             .map_err(|error| Failure::new(Exit::Defect, format!("{FILE_NAME}: {error}")))?;
-        self.replace(&text).map_err(|error| self.unusable(&error))?;
+        AtomicFile::create(&self.path(), Access::Private)
+            .and_then(|file| file.replace(text.as_bytes()))
+            .map_err(|error| self.unusable(&error))?;
         Ok(previous)
     }
 
@@ -124,16 +127,6 @@ impl CredentialFile {
             let path = path.display();
             Failure::configuration(format!("{path}: cannot be read; delete it and sign in again"))
         })
-    }
-
-    /// Writes the new content to a temporary file, which is then renamed, so that a crash leaves
-    /// either the old or the new content.
-    fn replace(&self, text: &str) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(self.path())?;
-        Ok(())
     }
 
     fn lock(&self) -> Result<File, Failure> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::{Clock as _, SystemClock};
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::{Access, AtomicFile};
 use crate::credentials::create_private_folder;
 use crate::settings::Folders;
 
@@ -69,11 +69,10 @@ fn read(folders: &Folders) -> Option<Lists> {
     serde_json::from_slice(&fs::read(path(folders)).ok()?).ok()
 }
 
-/// Writes the cache file, readable by its owner only, to a temporary file which is then renamed.
+/// Writes the cache file, readable by its owner only.
 fn write(folders: &Folders, lists: &Lists) -> std::io::Result<()> {
     create_private_folder(&folders.cache)?;
-    let mut file = tempfile::NamedTempFile::new_in(&folders.cache)?;
-    file.write_all(&serde_json::to_vec(lists)?)?;
-    file.persist(path(folders))?;
-    Ok(())
+    let file = AtomicFile::create(&path(folders), Access::Private)?;
+    // The shell waits for the completion. A damaged cache file is ignored.
+    file.without_sync().replace(&serde_json::to_vec(lists)?)
 }

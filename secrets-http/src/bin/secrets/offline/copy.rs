@@ -1,7 +1,7 @@
 //! Offline copy of an environment's secrets, as files on this machine.
 
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,6 +9,7 @@ use secrets_core::bundle::{BundleError, BundleMetadata, Opener, RecipientKey, Si
 use secrets_core::model::{Clock as _, EnvironmentId, ProjectId, SystemClock, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::{Access, AtomicFile};
 use crate::credentials::create_private_folder;
 use crate::failure::{Exit, Failure};
 use crate::run::Values;
@@ -155,16 +156,11 @@ impl CopyFile {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Writes a file that only its owner can read, to a temporary file which is then renamed.
+    /// Writes a file that only its owner can read.
     fn write(&self, path: &Path, contents: &[u8]) -> Result<(), Failure> {
-        let written = || {
-            let folder = path.parent().unwrap_or(&self.folder);
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(contents)?;
-            file.persist(path)?;
-            Ok(())
-        };
-        written().map_err(|error: std::io::Error| self.unwritable(&error))
+        AtomicFile::create(path, Access::Private)
+            .and_then(|file| file.replace(contents))
+            .map_err(|error| self.unwritable(&error))
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Failure {

@@ -1,17 +1,15 @@
 //! New files for secrets, which only the user can read.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
-/// New file with mode 0600. The content is written to a temporary file, which is then renamed. So
-/// no reader sees incomplete content, and an error leaves no file behind.
+/// New file with mode 0600, which is written atomically.
 #[derive(Debug)]
 pub(crate) struct NewFile {
-    temporary: NamedTempFile,
+    file: AtomicFile,
     path: PathBuf,
     replaces: bool,
 }
@@ -22,27 +20,20 @@ impl NewFile {
         if !replaces && path.symlink_metadata().is_ok() {
             return Err(failed(path, &ErrorKind::AlreadyExists.into()));
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        let temporary = temporary.map_err(|error| failed(path, &error))?;
-        Ok(Self { temporary, path: path.to_owned(), replaces })
+        let file = AtomicFile::create(path, Access::Private);
+        let file = file.map_err(|error| failed(path, &error))?;
+        Ok(Self { file, path: path.to_owned(), replaces })
     }
 
-    /// Writes the content and renames the temporary file to its final path.
-    pub(crate) fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let file = &mut self.temporary;
-        let written = file.write_all(bytes).and_then(|()| file.as_file().sync_all());
-        written.map_err(|error| failed(&self.path, &error))?;
-        let renamed = if self.replaces {
-            self.temporary.persist(&self.path)
-        } else {
-            self.temporary.persist_noclobber(&self.path)
-        };
-        renamed.map(drop).map_err(|error| failed(&self.path, &error.error))
+    /// Writes the content.
+    pub(crate) fn write(self, bytes: &[u8]) -> Result<(), Failure> {
+        let written =
+            if self.replaces { self.file.replace(bytes) } else { self.file.write_new(bytes) };
+        written.map_err(|error| failed(&self.path, &error))
     }
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
+fn failed(path: &Path, error: &io::Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::AlreadyExists => "exists already".to_owned(),
         _ => error.to_string(),

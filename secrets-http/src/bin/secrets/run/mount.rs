@@ -1,9 +1,8 @@
 //! File with secrets that `secrets run --mount` writes and the program reads.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::future::pending;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use secrets_core::formats::{Format, ObjectName};
 use secrets_core::model::SecretKey;
 use tokio::time::{Instant, sleep_until};
 
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// Path and format of the file that the option `--mount` creates.
@@ -70,31 +70,18 @@ impl Mount {
         secrets: &[(SecretKey, Plaintext)],
     ) -> Result<Self, Failure> {
         let text = render(&point, secrets)?;
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&point.path)
+        create(&point)
+            .and_then(|file| file.write_new(text.as_bytes()))
             .map_err(|error| failed(&point, &error))?;
-        // From here on, an error deletes the file.
-        let mount = Self { point };
-        file.write_all(text.as_bytes()).map_err(|error| failed(&mount.point, &error))?;
-        Ok(mount)
+        Ok(Self { point })
     }
 
-    /// Replaces the file by a new file with these secrets. The new file is renamed, so that a
-    /// reader sees either the old or the new secrets.
+    /// Replaces the file by a new file with these secrets.
     pub(super) fn replace(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<(), Failure> {
         let text = render(&self.point, secrets)?;
-        let folder = self.point.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let written = || {
-            let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-            file.write_all(text.as_bytes())?;
-            file.persist(&self.point.path)?;
-            Ok(())
-        };
-        written().map_err(|error| failed(&self.point, &error))
+        create(&self.point)
+            .and_then(|file| file.replace(text.as_bytes()))
+            .map_err(|error| failed(&self.point, &error))
     }
 }
 
@@ -145,6 +132,11 @@ impl Drop for Mount {
     }
 }
 
+fn create(point: &MountPoint) -> io::Result<AtomicFile> {
+    // Not synced: the secrets of a short run may then never reach a disk.
+    AtomicFile::create(&point.path, Access::Private).map(AtomicFile::without_sync)
+}
+
 fn render(
     point: &MountPoint,
     secrets: &[(SecretKey, Plaintext)],
@@ -159,6 +151,6 @@ fn render(
         .map_err(|error| Failure::new(Exit::Run, format!("{}: {error}", point.path.display())))
 }
 
-fn failed(point: &MountPoint, error: &std::io::Error) -> Failure {
+fn failed(point: &MountPoint, error: &io::Error) -> Failure {
     Failure::new(Exit::CannotCreate, format!("{}: {error}", point.path.display()))
 }

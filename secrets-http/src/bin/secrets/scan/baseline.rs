@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use secrets_core::scanner::{RuleFile, Rules};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// Maximum number of bytes of a baseline or a rule file.
@@ -51,19 +52,12 @@ pub(crate) fn read(path: &Path) -> Result<BTreeSet<String>, Failure> {
 pub(crate) fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     let findings: BTreeSet<_> = findings.iter().map(Accepted::from).collect();
     let baseline = Baseline { version: VERSION, findings: findings.into_iter().collect() };
-    let failed = |error| Failure::new(Exit::CannotCreate, format!("{}: {error}", path.display()));
     let mut text = serde_json::to_vec_pretty(&baseline)
         .map_err(|error| Failure::new(Exit::Defect, format!("cannot write JSON: {error}")))?;
     text.push(b'\n');
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    // The file is committed, so it has the usual permissions.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    file.write_all(&text).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    AtomicFile::create(path, Access::Shared)
+        .and_then(|file| file.replace(&text))
+        .map_err(|error| Failure::new(Exit::CannotCreate, format!("{}: {error}", path.display())))
 }
 
 /// Reads a rule file in the format of gitleaks, and adds its rules to the built-in rules.

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::git;
+use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// File name of the Git hook.
@@ -21,6 +22,7 @@ const MARK: &str = "# Installed by `secrets scan hook install`.";
 pub(crate) fn install() -> Result<PathBuf, Failure> {
     let folder = git::hooks_folder()?;
     let (path, kept) = (folder.join(NAME), folder.join(KEPT));
+    let script = script()?;
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     if exists(&path) && !is_ours(&path)? {
         if exists(&kept) {
@@ -29,7 +31,9 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
         }
         fs::rename(&path, &kept).map_err(|error| failed(&path, &error))?;
     }
-    write(&folder, &path)?;
+    AtomicFile::create(&path, Access::Executable)
+        .and_then(|file| file.replace(script.as_bytes()))
+        .map_err(|error| failed(&path, &error))?;
     Ok(path)
 }
 
@@ -44,18 +48,6 @@ pub(crate) fn uninstall() -> Result<Option<PathBuf>, Failure> {
     let removed = if exists(&kept) { fs::rename(&kept, &path) } else { fs::remove_file(&path) };
     removed.map_err(|error| failed(&path, &error))?;
     Ok(Some(path))
-}
-
-/// Writes the hook to a temporary file in the same folder and renames the file, so that the hook is
-/// never incomplete.
-fn write(folder: &Path, path: &Path) -> Result<(), Failure> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755));
-    let file = builder.tempfile_in(folder).map_err(|error| failed(folder, &error))?;
-    fs::write(file.path(), script()?).map_err(|error| failed(path, &error))?;
-    // Closed first: a file that is open for writing cannot be executed.
-    file.into_temp_path().persist(path).map_err(|error| failed(path, &error.error))
 }
 
 fn script() -> Result<String, Failure> {
