@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 import secrets_service as package
 from conftest import client, name
-from program import ISSUER, jwt
-from secrets_service import AsyncClient, Client, load_env
+from program import ISSUER, ROOT, jwt
+from secrets_service import AsyncClient, Client, _environment, load_env
+from servers import JSON, Host
 
 
 @pytest.fixture
@@ -127,6 +129,91 @@ def test_variables_of_the_caller_come_first(service: dict[str, str]) -> None:
 
     assert run(*program, env=variables).stdout == "mine []\n"
     assert run("--override", *program, env=variables).stdout == "kvc_url []\n"
+
+
+PRESENT = "import os, sys; print([name in os.environ for name in sys.argv[1:]])"
+
+
+def test_a_program_does_not_get_the_token(
+    service: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE", "SECRETS_URL"]
+    program = ["--", sys.executable, "-c", PRESENT, *names]
+    path = tmp_path / "token"
+    path.write_text(service["SECRETS_TOKEN"])
+
+    assert run(*program).stdout == "[False, False, True]\n"
+    assert run("--keep-token", *program).stdout == "[True, False, True]\n"
+
+    monkeypatch.delenv("SECRETS_TOKEN")
+    monkeypatch.setenv("SECRETS_TOKEN_FILE", str(path))
+    assert run(*program).stdout == "[False, False, True]\n"
+    assert run("--keep-token", *program).stdout == "[False, True, True]\n"
+
+
+@pytest.fixture
+def code(service: dict[str, str]) -> None:
+    """Adds secrets that would set the variables ``PATH`` and ``LD_KVC``."""
+    with Client.from_env() as session:
+        for key in ("PATH", "LD_KVC"):
+            at = {"project": service["SECRETS_PROJECT"], "environment": "staging"}
+            session.secret.create(**at, key=key, value="kvc_code")
+
+
+def test_a_secret_does_not_decide_which_code_is_executed(code: None) -> None:
+    program = ["--", sys.executable, "-c", "print('started')"]
+
+    added, replaced = run(*program), run("--override", *program)
+
+    assert (added.returncode, added.stdout) == (125, "")
+    assert added.stderr == (
+        "secrets_service: variables of these names decide which code is executed, and are not set "
+        "by secrets: LD_KVC; --allow NAME allows one\n"
+    )
+    assert (replaced.returncode, replaced.stdout) == (125, "")
+    assert "by secrets: LD_KVC, PATH; " in replaced.stderr
+
+
+def test_a_variable_that_decides_which_code_is_executed_can_be_allowed(code: None) -> None:
+    show = "import os; print(os.environ['LD_KVC'], os.environ['PATH'])"
+    program = ["--", sys.executable, "-c", show]
+
+    one = run("--override", "--allow", "LD_KVC", *program)
+    each = run("--override", "--allow", "LD_KVC", "--allow", "PATH", *program)
+    both = run("--override", "--allow", "LD_KVC,PATH", *program)
+
+    assert one.returncode == 125
+    assert "by secrets: PATH; " in one.stderr
+    assert each.stdout == both.stdout == "kvc_code kvc_code\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "expected"),
+    [
+        ("run/environment.rs", "CODE_LOADING", _environment.CODE_LOADING),
+        ("settings/variables.rs", "TOKEN_VARIABLES", _environment.TOKEN_VARIABLES),
+    ],
+)
+def test_the_command_line_has_the_same_list(
+    file: str, name: str, expected: tuple[str, ...]
+) -> None:
+    text = (ROOT / "secrets-http/src/bin/secrets" / file).read_text()
+    declared = re.search(rf"const {name}: \[&str; (\d+)\] = \[(.*?)\];", text, re.DOTALL)
+    assert declared
+    names = re.findall(r'"([^"]+)"', declared[2])
+
+    assert len(names) == int(declared[1])
+    assert tuple(names) == expected
+
+
+def test_a_message_of_the_server_does_not_control_the_terminal(host: Host) -> None:
+    body = b'{"error": "no\\u001b]0;title\\u0007 \\u202eback", "code": "x"}'
+    host.answers = [(404, JSON, body)]
+    variables = {**os.environ, "SECRETS_URL": host.url, "SECRETS_TOKEN": "kvc_token"}
+
+    done = run("--project", "p", "--environment", "e", "--", sys.executable, env=variables)
+
+    assert (done.returncode, done.stderr) == (1, "secrets_service: no ]0;title   back\n")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

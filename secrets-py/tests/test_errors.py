@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -11,6 +12,7 @@ import secrets_service as package
 from conftest import client, name
 from program import jwt
 from secrets_service import Client, SecretsError, Service, Session, _errors
+from secrets_service._plain import MAX_MESSAGE, MAX_NAME, plain
 
 Sessions = Session | Client
 
@@ -96,6 +98,40 @@ def test_a_limit_of_a_plan_says_which() -> None:
 
     assert isinstance(error, package.PlanLimit)
     assert (error.resource, error.plan, error.limit, error.current) == ("members", "free", 3, 3)
+
+
+@pytest.mark.parametrize(
+    "controls",
+    [
+        *("\0", "\n", "\x1b", "\x1f", "\x7f", "\x80", "\x9f", "\u061c", "\u200e", "\u200f"),
+        *("\u2028", "\u2029", "\u202a", "\u202e", "\u2066", "\u2069", "\r\n", "\x1b\u202e"),
+    ],
+    ids=ascii,
+)
+def test_control_characters_are_replaced_by_one_space(controls: str) -> None:
+    assert plain(f"a{controls}b", 9) == "a b"
+
+
+def test_other_characters_of_a_text_remain() -> None:
+    text = " a~\xa0é\u200d\u2027\u202f\u2065\u206a\U0001f511"
+
+    assert plain(text, 99) == text
+    assert plain(text, 3) == " a~"
+
+
+def test_texts_of_an_error_response_are_plain() -> None:
+    text = "\x1b[2J" + "é" * 2000
+    field = {"field": text, "message": text, "index": 3, "key": text}
+    body = {"error": text, "code": text, "details": {"fields": [field, text]}}
+    limit = {"resource": text, "plan": text, "limit": text, "current": 3}
+
+    error = _errors.of_answer("plan_limit", json.dumps(body | limit), None)
+
+    message, short = f" [2J{'é' * (MAX_MESSAGE - 4)}", f" [2J{'é' * (MAX_NAME - 4)}"
+    assert isinstance(error, package.PlanLimit)
+    assert (str(error), error.code) == (message, short)
+    assert (error.resource, error.plan, error.limit, error.current) == (short, short, 0, 3)
+    assert error.fields == [{"field": message, "message": message, "index": 3, "key": message}]
 
 
 @pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])

@@ -18,7 +18,7 @@ import pytest
 import secrets_service as package
 from conftest import client, name
 from secrets_service import Client
-from servers import JSON, Host, Proxy
+from servers import JSON, Host, Proxy, raw
 
 HTML = {"Content-Type": "text/html"}
 PAGE = b"<html>kvc_page</html>"
@@ -207,6 +207,40 @@ def test_a_redirect_is_named_and_not_followed(host: Host, status: int) -> None:
     assert "redirects to https://secrets.example.com (status" in str(caught.value)
     assert "kvc_" not in str(caught.value)
     assert len(host.asked) == 1
+
+
+@pytest.mark.parametrize("status", [200, 302, 503])
+def test_texts_of_a_response_in_an_error_are_plain(status: int) -> None:
+    """The bytes 0x9b and 0x85 are control characters, too: headers are decoded as Latin-1."""
+    head = b"HTTP/1.1 %d \x1b[2J\x9b31m%s\r\n" % (status, b"x" * 5000)
+    head += b"X-Request-Id: 1\x1b]0;\x07\r\nLocation: http://\x1bc\x9b.test/\r\n"
+
+    with raw(head + b"Content-Length: 0\r\nConnection: close\r\n\r\n") as (url, _):
+        with pytest.raises(package.SecretsError, match=f"status {status}") as caught:
+            Client(url).project.list()
+
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+    assert caught.value.request_id == "1 ]0; "
+
+
+def test_a_redirect_to_an_invalid_url_is_an_error_of_the_package(host: Host) -> None:
+    host.answers = [(302, HTML | {"Location": "http://[secrets.test/"}, PAGE)]
+
+    with pytest.raises(package.InternalError, match="redirects to another path"):
+        Client(host.url).project.list()
+
+
+def test_texts_of_a_proxy_in_an_error_are_plain() -> None:
+    head = b"HTTP/1.1 407 \x1b[2J\x9b31m%s\r\nContent-Length: 0\r\n\r\n" % (b"x" * 5000)
+
+    with raw(head) as (url, _):
+        with pytest.raises(package.Unavailable, match=r"407  \[2J 31mx+ \(through") as caught:
+            Client("https://127.0.0.1:1", proxy=url).project.list()
+
+    shown = "".join(traceback.format_exception_only(caught.value.__cause__))
+    assert (str(caught.value) + shown.rstrip("\n")).isprintable()
+    assert max(len(str(caught.value)), len(shown)) < 1100
 
 
 def test_a_body_is_sent_as_utf_8(host: Host) -> None:

@@ -156,6 +156,31 @@ test("changes that are staged during a save are kept, and saved later", async ()
   assert.equal(await bar(page).isVisible(), false);
 });
 
+test("a secret that is staged to be hidden or deleted gets a description only with a value", async () => {
+  const slug = await created();
+  const { page } = await opened(slug);
+  const description = page.getByRole("textbox", { name: "Description" });
+  await goTo(page, "API_KEY", "staging");
+  await page.locator("#grid").press("x");
+  await edit(page, "API_KEY", "staging");
+  assert.equal(await description.isDisabled(), true);
+  await page.getByText("Enter a value to change the description.").waitFor();
+  await field(page).fill("kvc_new");
+  await description.fill("Key of the workers");
+  await keep(page);
+  await goTo(page, "REDIS_URL", "staging");
+  await page.locator("#grid").press("Delete");
+  await edit(page, "REDIS_URL", "staging");
+  assert.equal(await description.isDisabled(), true);
+  await keep(page);
+
+  await save(page, 2);
+
+  const { secret } = await call("GET", path(slug, "staging", "API_KEY"));
+  assert.deepEqual([secret.value, secret.description], ["kvc_new", "Key of the workers"]);
+  await assert.rejects(value(slug, "staging", "REDIS_URL"), /404/);
+});
+
 test("the history of a secret continues after its first 100 earlier versions", async () => {
   const slug = await created();
   for (let version = 2; version <= 102; version++) {

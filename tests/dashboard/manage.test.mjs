@@ -67,6 +67,22 @@ test("a project gets another name and description, and its address stays", async
   assert.equal(await other.getByRole("main").getByRole("button").count(), 0);
 });
 
+test("settings that are saved do not revert what another user has changed meanwhile", async () => {
+  const { page } = await opened(`/projects/${place.slug}/settings`, "Settings");
+  await alice("PATCH", `/projects/${place.slug}`, { name: "Customer API" });
+  await page.getByLabel("Description").fill("For customers only");
+  const sent = page.waitForRequest((request) => request.method() === "PATCH");
+
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+
+  assert.deepEqual((await sent).postDataJSON(), { description: "For customers only" });
+  await page.locator(".bar .place").getByText("Customer API").waitFor();
+  assert.equal(await page.getByLabel("Name").inputValue(), "Customer API");
+  const { name, description } = await project();
+  assert.deepEqual([name, description], ["Customer API", "For customers only"]);
+  await alice("PATCH", `/projects/${place.slug}`, { name: "Web API" });
+});
+
 test("a project is deleted by its name, and restored from the page of the team", async () => {
   const { slug, id } = await alice("POST", "/projects", { name: "Short lived", team_id: place.team });
   await change(alice, slug, [{ environment: "staging", key: "KEPT", action: "set", value: "kvc_kept" }]);

@@ -122,6 +122,34 @@ test("access is staged, reviewed and saved", async () => {
   assert.deepEqual(await roles(), { development: "write", staging: "write", production: "write" });
 });
 
+test("access that was saved in part is saved by another try", async () => {
+  const { id } = await bob("GET", "/users/me");
+  const roles = async () => Object.fromEntries((await bob("GET", `/projects/${place.slug}/my-permissions`)).permissions.map(({ environment_name, role }) => [environment_name, role]));
+  for (const environment of ["staging", "production"]) {
+    await alice("PUT", `/projects/${place.slug}/environments/${environment}/permissions/${id}`, { role: "read" });
+  }
+  const { environments } = await alice("GET", `/projects/${place.slug}`);
+  const production = environments.find(({ name }) => name === "production");
+  const { page } = await opened(projectPath("access"), "Access");
+  let isRefused = true;
+  const refused = { status: 429, json: { error: "too many requests", code: "rate_limited" } };
+  await page.route(`**/environments/${production.id}/permissions/*`, (route) => (isRefused ? route.fulfill(refused) : route.fallback()));
+  const { name } = (await members()).find(({ email }) => email === "bob@example.com");
+  await page.getByLabel(`${name}, staging`).selectOption("");
+  await page.getByLabel(`${name}, production`).selectOption("");
+  await page.getByRole("button", { name: "Review and save" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText("Too many requests.").waitFor();
+  assert.deepEqual(await roles(), { development: "write", staging: "write", production: "read" });
+
+  isRefused = false;
+  await dialog.getByRole("button", { name: "Save" }).click();
+
+  await page.getByText("Access is saved.").waitFor();
+  assert.deepEqual(await roles(), { development: "write", staging: "write", production: "write" });
+});
+
 const rotationPath = () => `/projects/${place.slug}/environments/production/rotations`;
 
 test("a rotation is created, shows its attempts, is rotated, paused and resumed, and a reader is offered none of it", async () => {

@@ -49,6 +49,14 @@ test("changes of one cell are combined, and the last one holds", () => {
   assert.deepEqual(planOf(staged.changes), [{ environment: "p", key: "A", action: "hide", expected_version: 1 }]);
 });
 
+test("a new description does not replace a staged hide or delete", () => {
+  for (const action of ["hide", "delete"]) {
+    const staged = stage(NOTHING_STAGED, [simple(action, "p", "A", 3)]);
+    const described = stage(staged, [{ ...simple("describe", "p", "A", 3), description: "one" }]);
+    assert.deepEqual(planOf(described.changes), [{ environment: "p", key: "A", action, expected_version: 3 }]);
+  }
+});
+
 test("deleting a secret that is only staged leaves nothing", () => {
   const staged = stage(stage(NOTHING_STAGED, [set("p", "NEW", "kvc_1", 0)]), [simple("delete", "p", "NEW", 0)]);
   assert.equal(staged.changes.size, 0);

@@ -149,20 +149,24 @@ impl<'a, A: Access> Context<'a, A> {
     }
 
     /// Reserves memory for `bytes` bytes of secrets, from the caller's share of the memory budget,
-    /// until the output of the operation is returned. Waits until the memory is free. Reserves
-    /// nothing if the operation writes, or while at most 64 KiB of the requested memory are
-    /// unreserved.
+    /// until the output of the operation is returned. Waits until the memory is free; a write fails
+    /// at once instead, because others may wait for its transaction. Reserves nothing while at most
+    /// 64 KiB of the requested memory are unreserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;
-        if A::IS_WRITE || self.memory.unreserved <= SMALL {
+        if self.memory.unreserved <= SMALL {
             return Ok(());
         }
-        let bytes = mem::take(&mut self.memory.unreserved);
-        // Returns the connection of the reader, which must not be held during the wait; the next
-        // read acquires a connection again.
-        self.session = A::open(self.engine.store(), false).await?;
-        let reserved = self.engine.reserve_memory(self.caller.account(), bytes as u64).await?;
+        let (account, bytes) = (self.caller.account(), mem::take(&mut self.memory.unreserved));
+        let reserved = if A::IS_WRITE {
+            self.engine.try_reserve_memory(account, bytes as u64)?
+        } else {
+            // Returns the connection of the reader, which must not be held during the wait; the
+            // next read acquires a connection again.
+            self.session = A::open(self.engine.store(), false).await?;
+            self.engine.reserve_memory(account, bytes as u64).await?
+        };
         self.memory.reserved.extend(reserved);
         Ok(())
     }

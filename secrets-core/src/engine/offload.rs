@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 
 use futures_channel::oneshot;
+use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use super::{Caller, Engine};
@@ -182,11 +183,23 @@ impl Engine {
         let reserved = memory.reserve(account, bytes).await;
         reserved.map(Some).inspect_err(|_| self.refusals().count(Bound::Memory))
     }
+
+    /// Reserves memory like [`reserve_memory`](Self::reserve_memory), but fails at once if it is not
+    /// free.
+    pub(super) fn try_reserve_memory(
+        &self,
+        account: Option<UserId>,
+        bytes: u64,
+    ) -> Result<Option<ReservedMemory>> {
+        self.reserve_memory(account, bytes).now_or_never().unwrap_or_else(|| {
+            self.refusals().count(Bound::Memory);
+            Err(Bound::Memory.reached("not enough free memory"))
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
 
     use super::*;

@@ -7,8 +7,8 @@ use crate::access::NOT_A_MEMBER;
 use crate::crypto::random;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    DisplayName, EnvironmentId, EnvironmentName, Error, Permission, ProjectId, Quota, Result, Slug,
-    Subject, Summary, TeamId,
+    Code, DisplayName, EnvironmentId, EnvironmentName, Error, Permission, ProjectId, Quota, Result,
+    Slug, Subject, Summary, TeamId,
 };
 use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
 
@@ -38,12 +38,16 @@ impl NewProject {
 }
 
 /// Creates a project with its three default environments: `development`, `staging` and
-/// `production`.
+/// `production`. A team can have at most 1,000 deleted projects that are not purged yet.
 #[derive(Debug)]
 pub struct CreateProject {
     /// Fields of the new project.
     pub project: NewProject,
 }
+
+/// Maximum number of deleted projects of a team that are not purged yet, whatever the plan. The row
+/// of a project is never deleted, so this bounds the number of rows that a team adds in a month.
+const MAX_DELETED: u64 = 1_000;
 
 /// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
 /// letters, so it is practically impossible that all attempts fail.
@@ -64,6 +68,7 @@ impl Operation for CreateProject {
         };
         let unknown = NOT_A_MEMBER;
         let scope = cx.locked_team(team, Permission::Contribute, unknown).await?;
+        check_deleted(cx, team).await?;
         let current = match scope.plan.limit(Quota::Projects) {
             Some(_) => cx.tx().count_projects(team).await?,
             None => 0,
@@ -89,6 +94,19 @@ impl Operation for CreateProject {
         cx.set_resource("project", project.id.uuid(), project.name.as_str());
         Ok(project.into())
     }
+}
+
+/// Checks that the team has fewer than 1,000 deleted projects that are not purged yet. The caller
+/// must have locked the team.
+async fn check_deleted(cx: &mut Context<'_, Write>, team: TeamId) -> Result<()> {
+    if cx.reads().count_deleted_projects(team).await? >= MAX_DELETED {
+        let reason =
+            "a team can have at most 1,000 deleted projects; those deleted in the last 30 \
+                      days count, until they are restored or permanently deleted"
+                .into();
+        return Err(Error::Refused { code: Code::InvalidRequest, reason });
+    }
+    Ok(())
 }
 
 /// Inserts the project. If its slug is already taken, fails if the caller chose the slug (`given`),

@@ -112,6 +112,10 @@ pub trait ProjectReads: Send {
     /// Returns the number of projects of a team.
     async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64>;
 
+    /// Returns the number of projects of a team that are deleted and not purged yet. Does not count
+    /// deleted environments, nor the projects of a deleted team.
+    async fn count_deleted_projects(&mut self, team: TeamId) -> StoreResult<u64>;
+
     /// Returns one version of a project's encryption key.
     async fn project_key(
         &mut self,
@@ -153,7 +157,7 @@ pub trait ProjectWrites: Send {
     /// one kind, such as previous versions, secrets, findings or environments; when none remain, it
     /// deletes the encryption keys, name and description. After that only the slug remains, and
     /// nothing of the project that received a deleted environment. Does nothing if the project is
-    /// not deleted, or was deleted later.
+    /// not deleted, was deleted later, or is purged already.
     async fn purge_project(
         &mut self,
         project: ProjectId,

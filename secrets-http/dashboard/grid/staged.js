@@ -24,11 +24,15 @@ export const secretId = (environment, key) => `${environment}/${key}`;
 export const ownVersion = (secret) =>
   secret && ["own", "override", "hidden"].includes(secret.state) ? secret.version : 0;
 
+/** True if a change hides or deletes its secret. @param {Change | undefined} change */
+export const isRemoval = (change) => change?.action === "hide" || change?.action === "delete";
+
 /** Adds a step for undo. @param {Staged} staged @param {Changes} changes @returns {Staged} */
 export const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
- * Combines a change with the staged change of the same cell. A new description and a new value are both kept.
+ * Combines a change with the staged change of the same cell. A new description and a new value are both kept. A secret
+ * that is to be hidden or deleted gets no description.
  * @param {Change | undefined} before @param {Change} next
  * @returns {Change | null} `null` if nothing remains to be changed
  */
@@ -36,6 +40,7 @@ function combined(before, next) {
   // The version of the first change stays: a later change by another user is then a conflict.
   const base = before ? before.base : next.base;
   if (next.action === "delete" && base === 0) return null;
+  if (before && isRemoval(before) && next.action === "describe") return before;
   const hasValue = before?.action === "set" || before?.action === "copy";
   if (next.action === "describe" && before && hasValue) return { ...before, description: next.description };
   const takesDescription = next.action === "set" || next.action === "copy";

@@ -100,10 +100,10 @@ export function Notices() {
 
 /**
  * Modal dialog, which gives the focus back when it closes.
- * @param {{ title: string, onClose: () => void, onConfirm?: (event: Event) => void, children?: any, actions?: any,
- *   hasClose?: boolean, kind?: string }} properties `onConfirm` is called for Ctrl-Enter
+ * @param {{ title: string, onClose?: () => void, onConfirm?: (event: Event) => void, children?: any, actions?: any,
+ *   kind?: string }} properties without `onClose`, only the actions close the dialog; `onConfirm` is called for Ctrl-Enter
  */
-export function Dialog({ title, onClose, onConfirm, children, actions, hasClose = true, kind = "" }) {
+export function Dialog({ title, onClose, onConfirm, children, actions, kind = "" }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
   // Cleaned up before the page is painted, so that the focus returns when the dialog closes.
@@ -117,17 +117,21 @@ export function Dialog({ title, onClose, onConfirm, children, actions, hasClose 
   }, []);
   const cancel = (/** @type {Event} */ event) => {
     event.preventDefault();
-    onClose();
+    onClose?.();
   };
+  // A browser closes a dialog although `cancel` is prevented if Esc is pressed twice. An unmounted dialog has no element.
+  const closed = () => dialog.current && (onClose ? onClose() : dialog.current.showModal());
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (!onClose && event.key === "Escape") event.preventDefault();
     if (!onConfirm || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     onConfirm(event);
   };
-  return html`<dialog ref=${dialog} class=${kind} aria-labelledby=${id} onCancel=${cancel} onKeyDown=${onKeyDown}>
+  return html`<dialog ref=${dialog} class=${kind} aria-labelledby=${id} closedby=${onClose ? undefined : "none"}
+    onCancel=${cancel} onClose=${closed} onKeyDown=${onKeyDown}>
     <header>
       <h2 id=${id}>${title}</h2>
-      ${hasClose && html`<button class="bare" aria-label=${words.close} onClick=${onClose}><${Icon} name="close" /></button>`}
+      ${onClose && html`<button class="bare" aria-label=${words.close} onClick=${onClose}><${Icon} name="close" /></button>`}
     </header>
     <div class="content" tabindex="0">${children}</div>
     ${actions && html`<footer>${actions}</footer>`}
@@ -212,7 +216,7 @@ export function SignedOut() {
 /** Dialog over the current screen that asks the user to sign in again. */
 export function Ended() {
   const actions = html`<button onClick=${loadSession}>${words.signedOut.againDone}</button>`;
-  return html`<${Dialog} title=${words.signedOut.again} onClose=${loadSession} hasClose=${false} actions=${actions}>
+  return html`<${Dialog} title=${words.signedOut.again} actions=${actions}>
     <p>${words.signedOut.againText}</p>
     <${SignInWays} isAgain />
   <//>`;

@@ -22,7 +22,7 @@ const ROLES = ["none", "read", "write", "admin"];
 const placeOf = (environment, member) => `${environment.id} ${member.user_id}`;
 
 /**
- * Sends the staged permission changes, in one request for each environment.
+ * Sends the staged permission changes, in one request for each environment. If it fails, it can be called again.
  * @param {string} project @param {Change[]} changes
  */
 async function save(project, changes) {
@@ -31,7 +31,12 @@ async function save(project, changes) {
     if (set.length) {
       await requests.setPermissions(project, id, set.map(({ member, role }) => ({ user_id: member.user_id, role })));
     }
-    for (const { member } of group.filter(({ role }) => !role)) await requests.deletePermission(project, id, member.user_id);
+    for (const { member } of group.filter(({ role }) => !role)) {
+      await requests.deletePermission(project, id, member.user_id).catch((/** @type {any} */ error) => {
+        // The permission is deleted already, for example by an earlier call that failed later.
+        if (error.status !== 404) throw error;
+      });
+    }
   }
 }
 

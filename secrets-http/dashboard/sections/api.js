@@ -99,7 +99,7 @@ export const requests = {
   createProject: (project) => body("POST", "/projects", project),
   /**
    * Changes the name and description of a project.
-   * @param {string} project @param {{ name: string, description: string }} change
+   * @param {string} project @param {{ name?: string, description?: string }} change
    */
   changeProject: (project, change) => body("PATCH", `/projects/${segment(project)}`, change),
   /** Deletes a project. @param {string} project */

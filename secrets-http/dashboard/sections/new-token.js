@@ -126,7 +126,7 @@ export function NewToken({ place, projects, onClose, onDone }) {
 export function Once({ title, about, label, value, copied, onClose }) {
   // Closing by accident would lose the value, so only the button closes the dialog.
   const actions = html`<button class="main" onClick=${onClose}>${text.stored}</button>`;
-  return html`<${Dialog} title=${title} onClose=${() => {}} hasClose=${false} actions=${actions}>
+  return html`<${Dialog} title=${title} actions=${actions}>
     <p>${about}</p>
     <div class="once">
       <input class="value" readonly aria-label=${label} value=${value} onFocus=${(/** @type {any} */ { target }) => target.select()} />

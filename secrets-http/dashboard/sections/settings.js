@@ -1,6 +1,6 @@
 // Settings of a project: name, description and deletion.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { html } from "../parts/html.js";
 import { notify } from "../parts/messages.js";
@@ -36,19 +36,30 @@ function Delete({ project, onClose }) {
 }
 
 /**
+ * Returns the edited fields that differ from the loaded project.
+ * @param {Record<string, string>} edits @param {any} project
+ */
+const changesOf = (edits, project) =>
+  Object.fromEntries(Object.entries(edits).filter(([field, value]) => value !== (project[field] ?? "")));
+
+/**
  * Form for the name and the description of a project.
  * @param {{ project: any, reload: () => Promise<void> }} properties
  */
 function Settings({ project, reload }) {
-  const [form, setForm] = useState({ name: project.name, description: project.description ?? "" });
+  const [edits, setEdits] = useState(/** @type {Record<string, string>} */ ({}));
   const [isAsked, setAsked] = useState(false);
   const { isBusy, error, run } = useRequest(async () => {
-    await requests.changeProject(project.slug, form);
+    // A field that is not sent keeps its value, which may be newer than the loaded one.
+    await requests.changeProject(project.slug, changes);
     notify({ text: text.saved });
     await reload();
   });
-  const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
-  const isChanged = form.name !== project.name || form.description !== (project.description ?? "");
+  const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setEdits((current) => ({ ...current, [field]: target.value }));
+  const { name, description } = { name: project.name, description: project.description ?? "", ...edits };
+  const changes = changesOf(edits, project);
+  // Fields that are saved show the loaded project again.
+  useEffect(() => setEdits((current) => changesOf(current, project)), [project]);
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
     run(undefined);
@@ -56,11 +67,11 @@ function Settings({ project, reload }) {
   return html`<${Heading} title=${shared.sections.names.settings} about=${text.about} />
     <form class="form" onSubmit=${save} novalidate>
       <${Field} label=${text.name} name="name" hint=${text.slug(project.slug)} error=${error}
-        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.name} onInput=${set("name")} />`} />
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${name} onInput=${set("name")} />`} />
       <${Field} label=${text.description} name="description" error=${error}
-        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.description} onInput=${set("description")} />`} />
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${description} onInput=${set("description")} />`} />
       <${RequestError} error=${error} fields=${["name", "description"]} />
-      <div class="actions"><button class="main" disabled=${!isChanged || !form.name.trim() || isBusy}>${text.save}</button></div>
+      <div class="actions"><button class="main" disabled=${!Object.keys(changes).length || !name.trim() || isBusy}>${text.save}</button></div>
     </form>
     <div class="subheading"><h2>${text.remove}</h2></div>
     <ul class="items"><li class="entry"><p class="what">${text.removeText}</p><${ActionButton} name="deleteProject" rights=${{ isAdmin: true }} run=${() => setAsked(true)} /></li></ul>

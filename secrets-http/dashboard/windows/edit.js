@@ -4,7 +4,7 @@ import { useId, useRef, useState } from "preact/hooks";
 
 import { description as descriptionOf, isReadable, markOf } from "../grid/cells.js";
 import { generated, isWritable, stageAll } from "../grid/editing.js";
-import { ownVersion, secretId } from "../grid/staged.js";
+import { isRemoval, ownVersion, secretId } from "../grid/staged.js";
 import { html } from "../parts/html.js";
 import { Dialog, errorText } from "../parts/messages.js";
 import { words } from "./words.js";
@@ -69,6 +69,8 @@ function useDraft(grid, at) {
   const [value, setValue] = useState(loaded.text);
   const [isTouched, setTouched] = useState(!at);
   const [from, setFrom] = useState(at?.change?.from ?? "");
+  // The service takes no description with a change that hides or deletes the secret. A value replaces that change.
+  const canDescribe = isTouched || from !== "" || !isRemoval(at?.change);
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
   /** Number of times that the user has changed the value. */
@@ -94,9 +96,9 @@ function useDraft(grid, at) {
     if (from && (from !== at?.change?.from || hasAbout)) return { environment, key, action: "copy", from, base, ...described };
     if (!from && isTouched) return { environment, key, action: "set", value: value.replaceAll("\n", loaded.lineBreak), base, ...described };
     const isKept = base > 0 || ["set", "copy"].includes(at?.change?.action ?? "");
-    return hasAbout && isKept ? { environment, key, action: "describe", description: about, base } : null;
+    return hasAbout && isKept && canDescribe ? { environment, key, action: "describe", description: about, base } : null;
   };
-  return { place, isKnown: known !== undefined, value, isMixed: loaded.isMixed, write, load, from, setFrom, about, setAbout, change };
+  return { place, isKnown: known !== undefined, value, isMixed: loaded.isMixed, write, load, from, setFrom, about, setAbout, canDescribe, change };
 }
 
 /** Fields for the key and the environment of a new secret. @param {any} properties */
@@ -143,7 +145,7 @@ function Fillers({ grid, at, draft, read }) {
  *   read: (environment: string, key: string) => Promise<string> }} properties `at` is `null` for a new key
  */
 export function Editor({ grid, at, read }) {
-  const ids = { key: useId(), error: useId(), hint: useId() };
+  const ids = { key: useId(), error: useId(), about: useId(), hint: useId() };
   const draft = useDraft(grid, at);
   const first = grid.target().environment;
   const [key, setKey] = useState(at?.key ?? "");
@@ -188,8 +190,10 @@ export function Editor({ grid, at, read }) {
           ${draft.isMixed && html`<p class="quiet">${words.edit.mixed}</p>`}
           <${Fillers} grid=${grid} at=${at} draft=${draft} read=${read} />`}
       <label class="field">${words.edit.about}
-        <input value=${draft.about} placeholder=${row ? descriptionOf(row) : ""} maxlength="500" autocomplete="off" onInput=${(/** @type {any} */ event) => draft.setAbout(event.target.value)} />
+        <input value=${draft.about} placeholder=${row ? descriptionOf(row) : ""} maxlength="500" autocomplete="off" disabled=${!draft.canDescribe}
+          aria-describedby=${draft.canDescribe ? undefined : ids.about} onInput=${(/** @type {any} */ event) => draft.setAbout(event.target.value)} />
       </label>
+      ${!draft.canDescribe && html`<p id=${ids.about} class="quiet">${words.edit.removed}</p>`}
       <p id=${ids.hint} class="quiet">${words.edit.hint}</p>
     </form>
   <//>`;

@@ -22,6 +22,7 @@ export const words = {
     mixed: "The value has line breaks of several kinds. If you change it here, each becomes a line feed.",
     generate: "Generate a random value",
     about: "Description",
+    removed: "The staged change hides or deletes this secret. Enter a value to change the description.",
     hint: "Nothing is changed until you review and save.",
     keep: "Keep",
   },

@@ -32,9 +32,11 @@ class Client(Operations, Closing):
     line login. Without a token, only public operations are allowed.
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
-    call, with its retries, in seconds. If the service is overloaded or unavailable and its response
-    has a ``Retry-After`` header, the request is retried after the time in the header, for at most
-    ``patience`` seconds in total. A call sends at most 10 requests.
+    call, with its retries, in seconds. Neither bounds the resolution of the host name, whose time
+    is set in the operating system; if the deadline passes meanwhile, the call fails afterwards. If
+    the service is overloaded or unavailable and its response has a ``Retry-After`` header, the
+    request is retried after the time in the header, for at most ``patience`` seconds in total. A
+    call sends at most 10 requests.
 
     ``context`` is the TLS context with the trusted certificate authorities; by default, those of
     the system are trusted.

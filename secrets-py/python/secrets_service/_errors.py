@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
+from ._plain import MAX_MESSAGE, MAX_NAME, plain
+
 
 class SecretsError(Exception):
     """Base class of all errors of this package. The message never contains a secret value.
@@ -242,19 +244,33 @@ def of_fields(kind: str, body: dict[str, Any] | None, retry_after: int | None) -
     error: SecretsError
     if body is None:
         body = {"error": "the response cannot be parsed: is this the address of the service?"}
-    details = body.get("details")
-    fields = details.get("fields") if isinstance(details, dict) else None
     error = KINDS[kind](
-        str(body["error"]),
-        code=str(body.get("code", "")),
-        fields=fields if isinstance(fields, list) else None,
+        plain(str(body["error"]), MAX_MESSAGE),
+        code=plain(str(body.get("code", "")), MAX_NAME),
+        fields=_plain_fields(body.get("details")),
     )
     if isinstance(error, PlanLimit):
-        for name in ("resource", "plan", "limit", "current"):
-            setattr(error, name, body.get(name, getattr(error, name)))
+        for name in ("resource", "plan"):
+            setattr(error, name, plain(str(body.get(name, "")), MAX_NAME))
+        for name in ("limit", "current"):
+            value = body.get(name)
+            setattr(error, name, value if isinstance(value, int) else 0)
     if isinstance(error, (RateLimited, Unavailable)):
         error.retry_after = retry_after
     return error
+
+
+def _plain_fields(details: Any) -> list[dict[str, Any]]:
+    """Returns the invalid fields in the details of an error response, with plain texts."""
+    fields = details.get("fields") if isinstance(details, dict) else None
+    return [
+        {
+            plain(name, MAX_NAME): plain(one, MAX_MESSAGE) if isinstance(one, str) else one
+            for name, one in field.items()
+        }
+        for field in (fields if isinstance(fields, list) else [])
+        if isinstance(field, dict)
+    ]
 
 
 def of_bundle(kind: str, message: str) -> BundleError:

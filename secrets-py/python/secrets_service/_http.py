@@ -15,6 +15,7 @@ from ._endpoints import Endpoint
 from ._hidden import read
 from ._input import encoded
 from ._native import hide
+from ._plain import MAX_MESSAGE, MAX_NAME, plain
 from ._transport import Answer
 
 # Content type of each text format of an export.
@@ -142,17 +143,18 @@ def failure(answer: Answer, origin: str = "") -> _errors.SecretsError:
         if fields is None:
             error.args = (foreign(answer, origin),)
     error.status = answer.status
-    error.request_id = answer.headers.get("X-Request-Id")
+    request_id = answer.headers.get("X-Request-Id")
+    error.request_id = None if request_id is None else plain(request_id, MAX_NAME)
     return error
 
 
 def foreign(answer: Answer, origin: str) -> str:
     """Returns the error message for a response that another program, such as a load balancer, has
     sent instead of the service."""
-    status = f"{answer.status} {answer.reason}".strip()
+    status = f"{answer.status} {plain(answer.reason, MAX_NAME)}".strip()
     location = answer.headers.get("Location")
     if 300 <= answer.status < 400 and location:
-        to = origin_of(urljoin(origin, location))
+        to = origin_of(location, origin)
         if to not in (None, origin):
             return f"{origin} redirects to {to} (status {status}): use that address"
         return f"{origin} redirects to another path (status {status}): is the address complete?"
@@ -161,18 +163,19 @@ def foreign(answer: Answer, origin: str) -> str:
     return f"the response (status {status}) cannot be parsed: is this the address of the service?"
 
 
-def origin_of(url: str) -> str | None:
-    """Returns the origin of a URL (scheme, host and port), without the credentials that the URL may
-    contain; None for an invalid URL."""
+def origin_of(location: str, base: str) -> str | None:
+    """Returns the origin (scheme, host and port) of a URL that may be relative to ``base``, without
+    the credentials that the URL may contain; None for an invalid URL."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(urljoin(base, location))
         port = parts.port
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" + ("" if port is None else f":{port}")
+    origin = f"{parts.scheme}://{host}" + ("" if port is None else f":{port}")
+    return plain(origin, MAX_MESSAGE)
 
 
 def retry_after(header: str) -> int | None:

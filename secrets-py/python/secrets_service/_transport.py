@@ -20,6 +20,7 @@ from . import _errors
 from ._call import Call
 from ._connections import CURRENT, Pool, TlsPool
 from ._hidden import Hidden
+from ._plain import MAX_MESSAGE, plain
 
 T = TypeVar("T")
 
@@ -281,17 +282,19 @@ def reason(cause: BaseException) -> str:
     if isinstance(cause, http.client.RemoteDisconnected):
         return "connection closed without a response"
     if isinstance(cause, OSError):
-        text = str(cause) if cause.strerror is None else cause.strerror
+        # The text can contain the reason phrase of a proxy.
+        text = plain(str(cause) if cause.strerror is None else cause.strerror, MAX_MESSAGE)
         return text[:1].lower() + text[1:] if text[1:2].islower() else text
     return type(cause).__name__
 
 
 def copied(cause: BaseException) -> OSError:
-    """Returns a copy of a network error without the traceback and the causes, because they contain
-    the request."""
+    """Returns a copy of a network error with plain texts, and without the traceback and the causes,
+    because they contain the request."""
     if isinstance(cause, OSError):
+        texts = [plain(one, MAX_MESSAGE) if isinstance(one, str) else one for one in cause.args]
         try:
-            made = type(cause)(*cause.args)
+            made = type(cause)(*texts)
         except TypeError:
             return OSError(reason(cause))
         made.__dict__.update(cause.__dict__)

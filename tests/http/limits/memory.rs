@@ -12,7 +12,7 @@ use secrets_core::engine::{Options, Ports};
 use secrets_core::model::{Bound, Error, Origin, UserId};
 use secrets_core::ports::memory::{ReservedMemory, WorkMemory};
 use secrets_core::scans::CreateScan;
-use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
+use secrets_tests::{App, Build, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// Memory budget for tests, which records all reservations.
@@ -23,6 +23,8 @@ struct Recorded {
     /// Total size of the reservations of accounts, in bytes.
     of_accounts: AtomicU64,
     is_used_up: AtomicBool,
+    /// True if reservations wait until the memory is free, which never happens.
+    waits: AtomicBool,
 }
 
 #[async_trait]
@@ -30,6 +32,9 @@ impl WorkMemory for Recorded {
     async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory, Error> {
         if self.is_used_up.load(Ordering::SeqCst) {
             return Err(Bound::Memory.reached("no memory"));
+        }
+        if self.waits.load(Ordering::SeqCst) {
+            pending::<()>().await;
         }
         match account {
             Some(_) => drop(self.of_accounts.fetch_add(bytes, Ordering::SeqCst)),
@@ -160,11 +165,58 @@ async fn an_answer_that_is_too_large_is_413_and_names_the_limit(kind: Kind) {
     alice.get(&paths::secrets(&web, "staging")).await.is(200);
 }
 
+/// Copies `ONE` and `TWO` from `staging` to `production`.
+async fn copy(person: &Person, project: &str) -> Reply {
+    let copied = |key: &str| json!({ "environment": "production", "key": key, "action": "copy", "from": "staging" });
+    let body = json!({ "changes": [copied("ONE"), copied("TWO")] });
+    person.post(&format!("{project}/changes"), &body).await
+}
+
+async fn a_change_set_reserves_the_values_that_it_copies_and_replaces(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for key in ["ONE", "TWO"] {
+        alice.secret(&web, "staging", key, &"v".repeat(50_000)).await;
+        alice.secret(&web, "production", key, &"w".repeat(60_000)).await;
+    }
+
+    // The transaction is open, so it does not wait.
+    memory.waits.store(true, Ordering::SeqCst);
+    copy(&alice, &web).await.is(503).code("unavailable");
+    memory.waits.store(false, Ordering::SeqCst);
+    copy(&alice, &web).await.is(200);
+
+    let reserved = memory.of_accounts.load(Ordering::SeqCst);
+    assert!((220_000..230_000).contains(&reserved), "{reserved}");
+}
+
+async fn a_change_set_that_copies_too_much_is_413_and_changes_nothing(kind: Kind) {
+    let options = Options { max_answer_bytes: 4_096, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "ONE", &"v".repeat(2_500)).await;
+    alice.secret(&web, "staging", "TWO", &"v".repeat(2_500)).await;
+
+    let error = "the secrets to copy and replace exceed 4 KiB: send fewer changes at a time";
+    let expected = json!({ "error": error, "code": "answer_too_large" });
+    assert_eq!(copy(&alice, &web).await.is(413).json(), expected);
+
+    alice.get(&paths::secret(&web, "production", "ONE")).await.is(404);
+    let one =
+        json!({ "environment": "production", "key": "ONE", "action": "copy", "from": "staging" });
+    alice.post(&format!("{web}/changes"), &json!({ "changes": [one] })).await.is(200);
+}
+
 on_every_store![
     deriving_a_key_from_a_passphrase_reserves_64_mebibytes,
     deriving_a_key_without_free_memory_is_503,
     a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body,
     secrets_are_reserved_with_their_size_before_they_are_decrypted,
+    a_change_set_reserves_the_values_that_it_copies_and_replaces,
     ;
+    a_change_set_that_copies_too_much_is_413_and_changes_nothing,
     an_answer_that_is_too_large_is_413_and_names_the_limit,
 ];

@@ -1,6 +1,7 @@
 //! Tests of creating projects.
 
-use secrets_core::model::Role;
+use secrets_core::model::{Clock as _, Role, TeamId, ids};
+use secrets_core::testing::fixtures;
 use secrets_tests::{App, Kind, STARTED, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
@@ -79,6 +80,37 @@ async fn another_or_unknown_team_is_403(app: App) {
 
         assert_eq!(reply.is(403).json(), body);
     }
+}
+
+/// Creates this number of projects in a team, and deletes them.
+async fn add_deleted_projects(app: &App, team: &str, count: usize) {
+    let team = TeamId::from(ids::parse(team).unwrap());
+    let mut tx = app.store.begin().await.unwrap();
+    let team = tx.team(team).await.unwrap().unwrap();
+    for number in 0..count {
+        let project = fixtures::project(&team, &format!("deleted-{number}"));
+        tx.insert_project(&project, &fixtures::project_key(&project)).await.unwrap();
+        tx.delete_project(project.id, app.clock.now()).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+async fn a_team_has_at_most_1000_deleted_projects(app: App) {
+    let alice = app.person("alice").await;
+    let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
+    add_deleted_projects(&app, &alice.team, 998).await;
+    alice.delete(&web).await.is(204);
+    alice.project("Last").await;
+    alice.delete(&shop).await.is(204);
+
+    let reply = alice.post(PROJECTS, &json!({ "name": "More" })).await;
+
+    let error = "a team can have at most 1,000 deleted projects; those deleted in the last 30 days \
+                 count, until they are restored or permanently deleted";
+    assert_eq!(reply.is(400).json(), json!({ "error": error, "code": "invalid_request" }));
+    app.person("bob").await.project("Elsewhere").await;
+    alice.post(&format!("{web}/restore"), &json!({})).await.is(200);
+    alice.project("More").await;
 }
 
 async fn a_team_that_is_no_uuid_is_400(app: App) {
@@ -255,6 +287,7 @@ on_every_store![
     a_project_without_a_team_is_in_the_callers_own,
     any_member_of_the_team_may_create_one,
     another_or_unknown_team_is_403,
+    a_team_has_at_most_1000_deleted_projects,
     a_team_that_is_no_uuid_is_400,
     a_project_has_a_name_of_1_to_100_characters,
     a_description_has_at_most_500_characters,

@@ -7,6 +7,7 @@ use super::super::sealing::open_value;
 use super::super::{Visible, visible};
 use super::ChangeAction;
 use super::locate::{Located, field_error, unknown_environment};
+use crate::access::size_text;
 use crate::crypto::Plaintext;
 use crate::engine::{Context, Write};
 use crate::model::{
@@ -64,6 +65,8 @@ async fn copy(
     let mut view = view.map_err(|error| unknown_environment(error, first, "from"))?;
     let seen = visible(&mut view);
     check_readable(seen.iter().filter(|seen| !seen.secret.hidden))?;
+    let values = changes.iter().filter_map(|located| of_key(&seen, &located.change.key));
+    reserve(cx, values.map(|seen| seen.secret.size()).sum()).await?;
     let mut missing = Vec::new();
     for located in changes {
         match of_key(&seen, &located.change.key) {
@@ -86,6 +89,19 @@ async fn copy(
         }
     }
     Ok(missing)
+}
+
+/// Reserves memory for `bytes` bytes of secrets that a change set copies or replaces. Fails if a
+/// change set of this size could never be made.
+pub(super) async fn reserve(cx: &mut Context<'_, Write>, bytes: usize) -> Result<()> {
+    let limit = cx.options().max_answer_bytes;
+    if cx.memory.total.saturating_add(bytes) > limit {
+        let size = size_text(limit);
+        let reason =
+            format!("the secrets to copy and replace exceed {size}: send fewer changes at a time");
+        return Err(Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() });
+    }
+    cx.reserve_memory(bytes).await
 }
 
 /// Returns the secret with this key; `None` if there is none. `seen` must be sorted by key.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::change::Content;
 use super::super::sealing::{SECRET_NOT_FOUND, open_description, open_value};
-use super::copy::{Copied, Source, copied};
+use super::copy::{Copied, Source, copied, reserve};
 use super::locate::{Located, field_error};
 use super::{ChangeAction, ChangeEffect, KeyChange, KeyChangeResult};
 use crate::access::EnvironmentScope;
@@ -89,6 +89,7 @@ async fn places(
         let changes = by_environment.remove(&id).unwrap_or_default();
         let keys: Vec<_> = changes.iter().map(|located| located.change.key.clone()).collect();
         let known = cx.reads().secrets(id, &keys).await?;
+        reserve(cx, known.iter().map(SecretRecord::size).sum()).await?;
         let known = known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
         let reserved = cx.reads().managed_keys(id, &keys).await?;
         let refused = changes.iter().filter(|located| reserved.contains(&located.change.key));

@@ -65,6 +65,14 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         Ok(self.state().projects.values().filter(|project| project.team == team).map(|_| 1).sum())
     }
 
+    async fn count_deleted_projects(&mut self, team: TeamId) -> StoreResult<u64> {
+        let state = self.state();
+        // Deleted environments have the time of the Unix epoch.
+        let deleted =
+            state.deleted_projects.values().filter(|deleted| deleted.0 > Time::UNIX_EPOCH);
+        Ok(deleted.filter(|deleted| deleted.1.team == team).map(|_| 1).sum())
+    }
+
     async fn project_key(
         &mut self,
         project: ProjectId,

@@ -43,6 +43,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("changed counters", include_str!("../../../migrations/0028_changed_counters.sql")),
     ("schema compatibility", include_str!("../../../migrations/0029_schema_compatibility.sql")),
     ("manifests", include_str!("../../../migrations/0030_manifests.sql")),
+    ("purged projects", include_str!("../../../migrations/0031_purged_projects.sql")),
 ];
 
 /// Oldest schema version whose programs can use the tables of the latest version. The migration that

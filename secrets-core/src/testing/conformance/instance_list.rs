@@ -1,8 +1,8 @@
-//! List of the conformance rules for the instance, the manifests of environments, and deleted
-//! environments.
+//! List of the conformance rules for the instance, the manifests of environments, deleted
+//! environments and purged projects.
 
-/// Appends the rules for the instance, manifests and deleted environments to the list of conformance
-/// rules.
+/// Appends the rules for the instance, manifests, deleted environments and purged projects to the
+/// list of conformance rules.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! instance_conformance {
@@ -17,6 +17,12 @@ macro_rules! instance_conformance {
             a_deleted_environment_can_be_purged_and_not_restored
             a_deleted_environment_of_a_deleted_team_is_purged
             a_deleted_environment_is_not_purged_during_an_attempt
+        }
+        purged_projects() {
+            a_purged_project_stays_purged
+            deleting_a_team_keeps_its_projects_purged
+            a_team_stores_the_secrets_of_deleted_projects_until_the_purge
+            deleted_projects_are_counted_until_the_purge
         }
         deletion_races(spawn) {
             an_environment_is_deleted_once

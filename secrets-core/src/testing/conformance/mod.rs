@@ -15,7 +15,7 @@ use std::task::Poll;
 
 use futures_util::future::join_all;
 
-use crate::model::{ProjectId, Subject};
+use crate::model::{ProjectId, Subject, Time};
 use crate::store::{PurgeProgress, Reads, Store, StoreError, StoreResult, Tx};
 use crate::testing::fixtures::at;
 
@@ -41,6 +41,7 @@ pub mod manifests;
 pub mod outbox;
 pub mod permissions;
 pub mod projects;
+pub mod purged_projects;
 pub mod races;
 pub mod read_races;
 pub mod resolve_environment;
@@ -87,10 +88,15 @@ async fn committed(store: &dyn Store, tx: Box<dyn Tx>) -> Box<dyn Reads> {
 /// Purges a deleted project that can be purged at once, because its team was deleted or it received
 /// a deleted environment. Each transaction deletes two rows.
 async fn purge(store: &dyn Store, project: ProjectId) {
+    purge_before(store, project, at(0)).await;
+}
+
+/// Purges a project that was deleted before this time. Each transaction deletes two rows.
+async fn purge_before(store: &dyn Store, project: ProjectId, before: Time) {
     let mut progress = PurgeProgress::Partial;
     while progress == PurgeProgress::Partial {
         let mut tx = begin(store).await;
-        progress = tx.purge_project(project, at(0), 2).await.unwrap();
+        progress = tx.purge_project(project, before, 2).await.unwrap();
         tx.commit().await.unwrap();
     }
     assert_eq!(progress, PurgeProgress::Complete);

@@ -12,6 +12,8 @@ use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, entry, next_version, sealed, secret};
 use crate::testing::{folder, patient};
 
+mod purged_projects;
+
 async fn opened() -> (SqlStore, TempDir) {
     let folder = TempDir::new_in(folder()).unwrap();
     (open(&folder.path().join("secrets.db"), StoreOptions::default()).await.unwrap(), folder)

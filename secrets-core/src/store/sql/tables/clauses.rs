@@ -9,6 +9,16 @@ macro_rules! shown_scans {
     };
 }
 
+/// `FROM` item for the projects of a team ($1) that are not purged: those that are not deleted, and
+/// those that were deleted after the Unix epoch ($2) or at that time. Two queries, because SQLite
+/// would find the rows of a condition with `OR` in the index by the team alone.
+macro_rules! unpurged_projects {
+    () => {
+        "(SELECT id FROM projects WHERE team_id = $1 AND deleted_at IS NULL
+          UNION ALL SELECT id FROM projects WHERE team_id = $1 AND deleted_at >= $2) p"
+    };
+}
+
 /// SQL condition that is true if the scope of a service token includes a project.
 macro_rules! token_holds_project {
     () => {

@@ -13,6 +13,32 @@ use crate::store::{
     StoreResult,
 };
 
+/// Time of deletion (`deleted_at`) of a purged project, of which only the row is left. All other
+/// deleted projects have a later time: [`Time::UNIX_EPOCH`] if they can be purged at once (projects
+/// of a deleted team, deleted environments), otherwise the time of the request. So the projects to
+/// purge, and the deleted projects of a team, are ranges of an index that do not include the purged
+/// projects, whose number only grows.
+const PURGED_AT: Time = match Time::from_timestamp(-62_135_596_800, 0) {
+    Some(time) => time,
+    None => panic!("the first day of the year 1 is a valid time"),
+};
+
+/// Query for at most $3 projects that were deleted before $1 and are not purged yet, without those
+/// with an unfinished attempt of a rotation that is leased at $2. $4 is the Unix epoch. Includes
+/// purged projects without the time [`PURGED_AT`], which programs of earlier versions have left: a
+/// purge then sets the time.
+pub(in super::super) const PURGEABLE: &str = concat!(
+    "SELECT ",
+    columns!(projects),
+    " FROM projects p WHERE p.deleted_at >= $4 AND p.deleted_at < $1
+          AND NOT EXISTS
+              (SELECT 1 FROM environments e JOIN rotations r ON r.environment_id = e.id
+               JOIN rotation_attempts a ON a.rotation_id = r.id
+               WHERE e.project_id = p.id AND r.lease_until > $2 AND a.completed_at IS NULL)
+      ORDER BY p.deleted_at, p.id
+      LIMIT $3"
+);
+
 #[async_trait]
 impl<C: Connected> ProjectReads for Session<C> {
     async fn project(
@@ -61,19 +87,11 @@ impl<C: Connected> ProjectReads for Session<C> {
         now: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>> {
-        let statement = sqlx::query(concat!(
-            "SELECT ",
-            columns!(projects),
-            " FROM projects p WHERE p.deleted_at < $1
-                  AND EXISTS (SELECT 1 FROM project_keys y WHERE y.project_id = p.id)
-                  AND NOT EXISTS
-                      (SELECT 1 FROM environments e JOIN rotations r ON r.environment_id = e.id
-                       JOIN rotation_attempts a ON a.rotation_id = r.id
-                       WHERE e.project_id = p.id AND r.lease_until > $2 AND a.completed_at IS NULL)
-              ORDER BY p.deleted_at, p.id
-              LIMIT $3"
-        ));
-        let statement = statement.bind(before).bind(now).bind(i64::from(limit));
+        let statement = sqlx::query(PURGEABLE)
+            .bind(before)
+            .bind(now)
+            .bind(i64::from(limit))
+            .bind(Time::UNIX_EPOCH);
         self.all("projects", statement, record).await
     }
 
@@ -105,6 +123,14 @@ impl<C: Connected> ProjectReads for Session<C> {
             "SELECT COUNT(*) AS count FROM projects WHERE team_id = $1 AND deleted_at IS NULL",
         );
         self.count(statement.bind(team.uuid())).await
+    }
+
+    async fn count_deleted_projects(&mut self, team: TeamId) -> StoreResult<u64> {
+        // Deleted environments have the time of the Unix epoch.
+        let statement = sqlx::query(
+            "SELECT COUNT(*) AS count FROM projects WHERE team_id = $1 AND deleted_at > $2",
+        );
+        self.count(statement.bind(team.uuid()).bind(Time::UNIX_EPOCH)).await
     }
 
     async fn project_key(
@@ -203,9 +229,11 @@ impl ProjectWrites for Session<Transaction> {
         limit: u32,
     ) -> StoreResult<PurgeProgress> {
         let hold = sqlx::query(
-            "UPDATE projects SET name = slug, description = NULL WHERE id = $1 AND deleted_at < $2",
+            "UPDATE projects SET name = slug, description = NULL
+             WHERE id = $1 AND deleted_at >= $2 AND deleted_at < $3",
         );
-        if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
+        let hold = hold.bind(project.uuid()).bind(Time::UNIX_EPOCH).bind(before);
+        if self.write(hold).await? == 0 {
             return Ok(PurgeProgress::Nothing);
         }
         for text in PURGE_BATCHES {
@@ -218,6 +246,8 @@ impl ProjectWrites for Session<Transaction> {
         let environment = sqlx::query("DELETE FROM projects WHERE id = $1 AND slug = $2");
         let slug = Slug::of_deleted(project.uuid());
         self.write(environment.bind(project.uuid()).bind(slug.as_str())).await?;
+        let purged = sqlx::query("UPDATE projects SET deleted_at = $2 WHERE id = $1");
+        self.write(purged.bind(project.uuid()).bind(PURGED_AT)).await?;
         Ok(if keys > 0 { PurgeProgress::Complete } else { PurgeProgress::Nothing })
     }
 
@@ -299,8 +329,8 @@ const PURGE_BATCHES: [&str; 11] = [
          (SELECT id FROM environments WHERE project_id = $1 LIMIT $2)",
 ];
 
-/// SQL statement that deletes the encryption keys of a purged project. Runs last, because a project
-/// is listed for purging as long as it has an encryption key.
+/// SQL statement that deletes the encryption keys of a purged project. Runs last: a record counts
+/// as damaged, and not as destroyed, if the key of its project is missing.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

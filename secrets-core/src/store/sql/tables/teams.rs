@@ -36,6 +36,21 @@ const DELETE_IN_BATCHES: [&str; 2] = [
 /// that foreign keys delete with them.
 const MAX_DELETED: u32 = 50;
 
+/// Query [`STORED_BYTES`]. A macro, because another statement contains it.
+macro_rules! stored_bytes {
+    () => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) AS size FROM ",
+            unpurged_projects!(),
+            " JOIN environments e ON e.project_id = p.id WHERE e.project_id <> e.id"
+        )
+    };
+}
+
+/// Query for the total size in bytes of the secrets of team $1 and their previous versions, with
+/// those of deleted projects that are not purged yet. $2 is the Unix epoch.
+pub(in super::super) const STORED_BYTES: &str = stored_bytes!();
+
 #[async_trait]
 impl<C: Connected> TeamReads for Session<C> {
     async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>> {
@@ -81,7 +96,7 @@ impl<C: Connected> TeamReads for Session<C> {
     }
 
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage> {
-        let statement = sqlx::query(
+        let statement = sqlx::query(concat!(
             "WITH
              places AS (
                  SELECT e.id, e.project_id, e.size, e.history_size FROM projects p
@@ -101,26 +116,22 @@ impl<C: Connected> TeamReads for Session<C> {
                  (SELECT COALESCE(MAX(n), 0) FROM of_places) AS most_secrets,
                  (SELECT CAST(COALESCE(SUM(size + history_size), 0) AS BIGINT) FROM places) AS bytes,
                  (SELECT COALESCE(MAX(size), 0) FROM places) AS most_bytes,
-                 (SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) FROM projects p
-                  JOIN environments e ON e.project_id = p.id
-                  WHERE p.team_id = $1 AND e.project_id <> e.id) AS stored_bytes,
+                 (",
+            stored_bytes!(),
+            ") AS stored_bytes,
                  (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens,
                  (SELECT COUNT(*) FROM places x JOIN rotations r ON r.environment_id = x.id)
                      AS rotations",
-        );
-        let usage = self.one("usage", statement.bind(team.uuid()), usage).await?;
+        ));
+        let statement = statement.bind(team.uuid()).bind(Time::UNIX_EPOCH);
+        let usage = self.one("usage", statement, usage).await?;
         usage.ok_or_else(|| broken("a count returned no row"))
     }
 
     async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64> {
-        let statement = sqlx::query(
-            "SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) AS size
-             FROM projects p JOIN environments e ON e.project_id = p.id
-             WHERE p.team_id = $1 AND e.project_id <> e.id",
-        );
-        let size = self
-            .one("environments", statement.bind(team.uuid()), |row| environments::size(row, "size"))
-            .await?;
+        let statement = sqlx::query(STORED_BYTES).bind(team.uuid()).bind(Time::UNIX_EPOCH);
+        let size = self.one("environments", statement, |row| environments::size(row, "size"));
+        let size = size.await?;
         size.ok_or_else(|| broken("a sum returned no row"))
     }
 
@@ -198,9 +209,10 @@ impl TeamWrites for Session<Transaction> {
 
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
         // First, to keep the lock order: other transactions lock a project's row before any row in
-        // it.
+        // it. Purged projects have an earlier time of deletion, and stay as they are.
         let projects = sqlx::query(
-            "UPDATE projects SET name = $2, description = NULL, deleted_at = $3 WHERE team_id = $1",
+            "UPDATE projects SET name = $2, description = NULL, deleted_at = $3
+             WHERE team_id = $1 AND (deleted_at IS NULL OR deleted_at >= $3)",
         )
         .bind(team.uuid())
         .bind(DELETED)
