@@ -1201,7 +1201,7 @@ export interface TeamInvitation {
 
 /** A member of a team, or a person with a pending invitation to it. */
 export interface TeamMember {
-  /** URL of the page to accept the invitation. Present only if the service sends no e-mail; the inviter must then send the URL to the invited person. */
+  /** URL of the page to accept the invitation. Present only in the response that creates an invitation for which no e-mail is sent; the inviter must then send the URL to the invited person. No e-mail is sent if the service is not configured for it, or if the address has received 10 invitations today. */
   accept_url?: string;
   /** URL of an image of the person; absent if there is none. */
   avatar_url?: string;

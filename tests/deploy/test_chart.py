@@ -32,12 +32,15 @@ EVERYTHING = {
         "rate_limit_per_principal": 10_000_000,
         "log": "debug",
         "metrics_listen": "0.0.0.0:9090",
+        "epoch_path": "/var/lib/secrets-epoch/epoch",
     },
     "secretSettings": {"smtp_url": {"secret": "mail", "key": "url"}},
     "configMap": "plans",
     "tlsSecret": "inner",
     "trustedCertificates": {"configMap": "authorities"},
     "extraEnv": [{"name": "AWS_REGION", "value": "eu-central-1"}],
+    "extraVolumes": [{"name": "epoch", "persistentVolumeClaim": {"claimName": "epoch"}}],
+    "extraVolumeMounts": [{"name": "epoch", "mountPath": "/var/lib/secrets-epoch"}],
     "ingress": {
         "enabled": True,
         "className": "nginx",
@@ -61,6 +64,15 @@ NOTHING_OPTIONAL = REQUIRED | {
     "serviceAccount": {"name": "existing"},
     "networkPolicy": {"enabled": False},
 }
+
+
+VOLUME = {"name": "epoch", "persistentVolumeClaim": {"claimName": "epoch"}}
+MOUNT = {"name": "epoch", "mountPath": "/epochs"}
+
+
+def with_epoch(path: str, **more: Any) -> dict[str, Any]:
+    """Returns values with the setting `epoch_path`, and with `more` values."""
+    return REQUIRED | {"settings": REQUIRED["settings"] | {"epoch_path": path}} | more
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +138,11 @@ def test_the_container_gets_only_settings_of_the_program(
 
 def test_the_values_in_the_documentation_are_valid(chart: helm_python.Chart) -> None:
     page = (ROOT / "docs/deploying.md").read_text()
-    (block,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    values, epoch = [yaml.safe_load(block) for block in blocks]
+    both = values | epoch | {"settings": values["settings"] | epoch["settings"]}
 
-    for manifest in render(chart, yaml.safe_load(block)).values():
+    for manifest in [*render(chart, values).values(), *render(chart, both).values()]:
         kubernetes_validate.validate(manifest, NEWEST, strict=True)
 
 
@@ -157,6 +171,11 @@ def test_the_schema_of_the_values_has_every_setting() -> None:
         (REQUIRED | {"extraEnv": [{"name": "SECRETS_LOG", "value": "a"}]}, "/extraEnv/0/name"),
         (REQUIRED | {"extraEnv": [{"name": "SSL_CERT_FILE"}]}, "/extraEnv/0/name"),
         (REQUIRED | {"trustedCertificates": {"secret": "a"}}, "trustedCertificates"),
+        (REQUIRED | {"extraVolumes": [{"name": "tmp"}]}, "/extraVolumes/0/name"),
+        (REQUIRED | {"extraVolumeMounts": [{"name": "epoch"}]}, "/extraVolumeMounts/0"),
+        (with_epoch("/tmp/epoch"), "/settings/epoch_path"),
+        (with_epoch("/var/lib/../../tmp/epoch"), "/settings/epoch_path"),
+        (with_epoch("epoch"), "/settings/epoch_path"),
     ],
 )
 def test_invalid_values_are_refused(
@@ -205,6 +224,41 @@ def test_further_variables_may_come_from_secrets(chart: helm_python.Chart) -> No
 
     assert key in container(manifests)["env"]
     kubernetes_validate.validate(manifests["Deployment"], NEWEST, strict=True)
+
+
+@pytest.mark.parametrize("folder", ["/epochs", "/epochs/"])
+def test_the_epoch_is_in_a_volume_that_outlives_the_pod(
+    chart: helm_python.Chart, folder: str
+) -> None:
+    mount = MOUNT | {"mountPath": folder}
+    values = with_epoch("/epochs/epoch", extraVolumes=[VOLUME], extraVolumeMounts=[mount])
+    manifests = render(chart, values)
+
+    assert environment(manifests)["SECRETS_EPOCH_PATH"] == "/epochs/epoch"
+    assert mount in container(manifests)["volumeMounts"]
+    assert VOLUME in manifests["Deployment"]["spec"]["template"]["spec"]["volumes"]
+
+
+@pytest.mark.parametrize(
+    ("volume", "mount"),
+    [
+        ({"name": "other"}, MOUNT),
+        ({"name": "epoch", "emptyDir": {}}, MOUNT),
+        ({"name": "epoch", "ephemeral": {}}, MOUNT),
+        (VOLUME, MOUNT | {"readOnly": True}),
+        (VOLUME, MOUNT | {"mountPath": "/epoch"}),
+        (VOLUME, MOUNT | {"mountPath": "/epochs/epoch"}),
+    ],
+)
+def test_an_epoch_outside_of_such_a_volume_is_refused(
+    chart: helm_python.Chart, volume: dict[str, Any], mount: dict[str, Any]
+) -> None:
+    values = with_epoch("/epochs/epoch", extraVolumes=[volume], extraVolumeMounts=[mount])
+
+    with pytest.raises(helm_python.HelmError, match="settings.epoch_path must be in"):
+        render(chart, values)
+    with pytest.raises(helm_python.HelmError, match="settings.epoch_path must be in"):
+        render(chart, with_epoch("/epochs/epoch"))
 
 
 @pytest.mark.parametrize("values", [REQUIRED, EVERYTHING])

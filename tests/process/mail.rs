@@ -16,7 +16,7 @@ const LINKS: &str = "https://secrets.test/base";
 fn serve(name: &str, folder: &Path, port: u16) -> Running {
     Program::serve(name, &folder.join("secrets.db"))
         .with("SECRETS_PUBLIC_URL", LINKS)
-        .with("SECRETS_SMTP_URL", &format!("smtp://127.0.0.1:{port}"))
+        .with("SECRETS_SMTP_URL", &format!("smtp://service:kvc_password@127.0.0.1:{port}"))
         .with("SECRETS_SMTP_FROM", "Secrets <no-reply@secrets.test>")
         .start()
 }
@@ -73,17 +73,32 @@ async fn an_enqueued_mail_is_sent_once_after_a_kill() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_temporary_refusal_is_retried() {
-    let folder = folder("mail_later");
+    is_retried("mail_later", "1", "451").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_waits_until_the_password_of_the_mail_server_is_accepted() {
+    is_retried("mail_login", "login", "535").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_the_server_does_not_relay_is_retried() {
+    is_retried("mail_relay", "relay", "550").await;
+}
+
+/// Asserts that a mail arrives although the server refuses it once (`refuse`) with this code.
+async fn is_retried(name: &str, refuse: &str, code: &str) {
+    let folder = folder(name);
     let port = free_port();
-    let server = MailServer::start(port, &folder, "1");
-    let program = serve("mail_later", &folder, port);
+    let server = MailServer::start(port, &folder, refuse);
+    let program = serve(name, &folder, port);
     let alice = program.person("alice").await;
 
     invite(&alice, "bob@example.com").await;
 
     server.wait_for(1).await;
-    let log = fs::read_to_string(crate::program::log_path("mail_later")).unwrap();
-    assert!(log.contains("the mail server answered 451"), "{log}");
+    let log = fs::read_to_string(crate::program::log_path(name)).unwrap();
+    assert!(log.contains(&format!("the mail server answered {code}")), "{log}");
     assert!(!log.contains("bob@example.com"), "no address is in the log");
 }
 
@@ -99,7 +114,7 @@ async fn a_permanent_refusal_is_not_retried() {
 
     let path = crate::program::log_path("mail_never");
     for _ in 0..100 {
-        if fs::read_to_string(&path).unwrap().contains("permanently refused") {
+        if fs::read_to_string(&path).unwrap().contains("refused for good") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -14,8 +14,9 @@ pub(crate) struct MailServer {
 
 impl MailServer {
     /// Starts the mail server (`smtp/server.py`), which writes accepted messages to the folder.
-    /// `refuse` is the number of recipients that it refuses temporarily, or `for-good` to refuse
-    /// all recipients permanently.
+    /// `refuse` is the number of recipients that it refuses temporarily, `for-good` to refuse all
+    /// recipients permanently, `login` to refuse the first password, or `relay` to refuse to relay
+    /// the first message.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")

@@ -1,7 +1,9 @@
 """Mail server for tests: stores each accepted message as a file. Usage: server.py PORT FOLDER [REFUSE]
 
 REFUSE is the number of recipients that are refused temporarily (451) before the first is accepted;
-`for-good` refuses all recipients permanently (550). Prints "listening" when it accepts connections.
+`for-good` refuses all recipients permanently (550 5.1.1), `login` the first password (535), and
+`relay` the first recipient because the client may not relay (550 5.7.1). Prints "listening" when it
+accepts connections.
 """
 
 import itertools
@@ -28,7 +30,10 @@ class Session(socketserver.StreamRequestHandler):
             verb = command.upper()
             if verb.startswith("EHLO"):
                 self.say("250-test")
+                self.say("250-AUTH PLAIN")
                 self.say("250 SMTPUTF8")
+            elif verb.startswith("AUTH"):
+                self.login()
             elif verb.startswith("RCPT"):
                 self.recipient(command, recipients)
             elif verb.startswith("DATA"):
@@ -42,12 +47,23 @@ class Session(socketserver.StreamRequestHandler):
             else:
                 self.say("250 ok")
 
+    def login(self):
+        global refused
+        if refuse == "login" and refused == 0:
+            refused += 1
+            self.say("535 5.7.8 wrong password")
+        else:
+            self.say("235 2.7.0 ok")
+
     def recipient(self, command, recipients):
         global refused
         # Real servers include the address in the response, too.
         if refuse == "for-good":
             self.say(f"550 5.1.1 {command} unknown")
-        elif refused < int(refuse):
+        elif refuse == "relay" and refused == 0:
+            refused += 1
+            self.say(f"550 5.7.1 {command} relaying denied")
+        elif refuse.isdecimal() and refused < int(refuse):
             refused += 1
             self.say(f"451 4.7.1 {command} later")
         else:

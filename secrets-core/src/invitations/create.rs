@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::accept_url;
 use super::{LIFETIME, mail};
+use super::{invitation_token, page};
 use crate::access::{NOT_A_MEMBER, TeamScope, check_role_approval};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -79,11 +79,11 @@ impl Operation for InviteMember {
         let invitation = new_invitation(cx, scope, email, role)?;
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;
-        mail::enqueue(cx, &invitation).await?;
+        let is_mailed = mail::enqueue(cx, &invitation).await?;
         cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
         cx.add_detail("role", role.as_str());
-        let accept_url = accept_url(cx, &invitation, &self.links);
-        Ok(TeamMember::invited(invitation, accept_url))
+        let link = (!is_mailed).then(|| page(&self.links, &invitation_token(cx, &invitation)));
+        Ok(TeamMember::invited(invitation, link))
     }
 }
 

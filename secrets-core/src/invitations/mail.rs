@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::page;
 use crate::crypto::{Fingerprint, InvitationToken};
 use crate::engine::{Context, Engine, Write};
-use crate::model::{Bound, Error, InvitationId, Result, next_day};
+use crate::model::{Bound, Error, InvitationId, Result, Time, next_day};
 use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
@@ -28,44 +28,57 @@ pub struct InvitationMail;
 /// together.
 const DAILY_OF_SENDER: u64 = 100;
 
+/// Maximum number of invitations that one user can send to the same e-mail address in a day (UTC),
+/// for all teams together. Less than [`DAILY_TO_RECIPIENT`], so that one user does not use up what
+/// the address can receive from all.
+const DAILY_OF_SENDER_TO_RECIPIENT: u64 = 3;
+
 /// Maximum number of invitations that one e-mail address can receive in a day (UTC), from all users
-/// together.
+/// together. Further invitations are created, but no e-mail is sent: otherwise, a few users could
+/// prevent all others from inviting a person.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
-/// Enqueues the e-mail of an invitation, if the service is configured to send e-mail. Fails if the
-/// caller or the recipient has reached the daily limit.
+/// Enqueues the e-mail of an invitation. Returns false if no e-mail will be sent: the service is not
+/// configured to send e-mail, or the recipient has reached the daily limit of all users together.
+/// Fails if the caller has reached a daily limit.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
-) -> Result<()> {
-    if cx.ports().mail.is_none() {
-        return Ok(());
+) -> Result<bool> {
+    if cx.ports().mail.is_none() || !admit(cx, invitation).await? {
+        return Ok(false);
     }
-    admit(cx, invitation).await?;
     let sending = Sending { invitation: invitation.id, number: invitation.times_sent };
     let payload = serde_json::to_value(sending).map_err(Error::internal)?;
     let now = cx.now();
-    Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?)
+    outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?;
+    Ok(true)
 }
 
-/// Counts an e-mail against the daily limits of its sender and its recipient. Fails if one of the
-/// limits is exceeded.
-async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<()> {
-    let tomorrow = next_day(cx.now());
+/// Error for a daily limit of e-mails that is reached.
+pub(super) fn limit_reached(now: Time) -> Error {
+    Error::RateLimited { bound: Bound::InvitationMail, until: next_day(now) }
+}
+
+/// Counts an e-mail against the daily limits of its sender and its recipient. Returns false if the
+/// limit of the recipient is exceeded. Fails if a limit of the sender is exceeded.
+async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<bool> {
+    let now = cx.now();
     let sender = cx.caller.person()?.id;
     // The counter contains a MAC instead of the address, because the counter may outlive the
     // invitation.
     let recipient = Fingerprint::of_address(cx.keyring(), &invitation.email);
-    let counters = [
+    let of_sender = [
         (format!("sender/{sender}"), DAILY_OF_SENDER),
-        (format!("recipient/{recipient}"), DAILY_TO_RECIPIENT),
+        (format!("sender/{sender}/recipient/{recipient}"), DAILY_OF_SENDER_TO_RECIPIENT),
     ];
-    for (counter, limit) in counters {
-        if cx.tx().count_message(&counter, tomorrow).await? > limit {
-            return Err(Error::RateLimited { bound: Bound::InvitationMail, until: tomorrow });
+    for (counter, limit) in of_sender {
+        if cx.tx().count_message(&counter, next_day(now)).await? > limit {
+            return Err(limit_reached(now));
         }
     }
-    Ok(())
+    let received = cx.tx().count_message(&format!("recipient/{recipient}"), next_day(now)).await?;
+    Ok(received <= DAILY_TO_RECIPIENT)
 }
 
 #[async_trait]

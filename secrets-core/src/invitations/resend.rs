@@ -52,7 +52,9 @@ impl Operation for ResendInvitation {
         let again = InvitationRecord { mac, ..again };
         let resent = cx.tx().resend_invitation(&again).await;
         resent.map_err(|error| error.or_not_found(Subject::Invitation))?;
-        mail::enqueue(cx, &again).await?;
+        if !mail::enqueue(cx, &again).await? && cx.ports().mail.is_some() {
+            return Err(mail::limit_reached(now));
+        }
         cx.set_resource("invitation", again.id.uuid(), again.email.as_str());
         Ok(())
     }

@@ -22,7 +22,7 @@ pub enum Bound {
     LoginAttempts,
     /// Exports of one account per hour.
     AccountExports,
-    /// Invitation e-mails per day from one sender or to one recipient.
+    /// Invitation e-mails per day from one sender, in total or to one recipient.
     InvitationMail,
     /// Test events and repeated deliveries per minute of a webhook.
     WebhookTests,

@@ -280,6 +280,9 @@ pub trait RotationReads: Send {
     /// Returns the number of rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
+    /// Returns the number of rotations of a project, even if the project is deleted.
+    async fn count_project_rotations(&mut self, project: ProjectId) -> StoreResult<u64>;
+
     /// Lists rotations that have work to do and that no worker has leased, at most `limit`. The
     /// work that has been due for the longest time comes first. If `after` is given, starts after
     /// that rotation. Includes rotations of deleted projects.

@@ -21,8 +21,8 @@ pub struct WebhookRecord {
     pub events: Vec<WebhookEvent>,
     /// True if events are sent to the webhook.
     pub enabled: bool,
-    /// Time of the first failed delivery after the last successful one; `None` if the last delivery
-    /// succeeded.
+    /// Time of the first failed attempt since the last successful one, or since the last time without
+    /// attempts; `None` if there was none.
     pub failing_since: Option<Time>,
     /// ID of the user who created the webhook.
     pub created_by: Option<Uuid>,

@@ -83,8 +83,10 @@ pub struct TeamMember {
     /// ID of the pending invitation; absent for a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation_id: Option<InvitationId>,
-    /// URL of the page to accept the invitation. Present only if the service sends no e-mail; the
-    /// inviter must then send the URL to the invited person.
+    /// URL of the page to accept the invitation. Present only in the response that creates an
+    /// invitation for which no e-mail is sent; the inviter must then send the URL to the invited
+    /// person. No e-mail is sent if the service is not configured for it, or if the address has
+    /// received 10 invitations today.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
     /// Time at which the person joined the team; absent until then.

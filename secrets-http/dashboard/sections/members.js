@@ -46,7 +46,7 @@ function Invite({ team, onClose, onDone }) {
 }
 
 /**
- * Dialog with the link of an invitation, for a service that sends no mail.
+ * Dialog with the link of an invitation for which no mail was sent.
  * @param {{ member: any, onClose: () => void }} properties
  */
 const Link = ({ member, onClose }) => html`<${Dialog}

@@ -206,7 +206,7 @@ export const words = {
     roleHint: "Admins manage people, tokens and access, and read the audit log.",
     invited: (/** @type {string} */ email) => `Invited ${email}.`,
     linkTitle: "Send this link",
-    linkText: (/** @type {string} */ email) => `This service sends no mail. Send the link to ${email}; only this person can use it.`,
+    linkText: (/** @type {string} */ email) => `No mail was sent. Send the link to ${email}; only this person can use it.`,
     link: "Link",
     copied: "The link is copied.",
     done: "Done",

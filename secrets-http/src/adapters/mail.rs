@@ -1,5 +1,6 @@
 //! Sending mail by SMTP.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -63,11 +64,24 @@ fn refused(reason: &str) -> DeliveryError {
     DeliveryError::Refused(reason.to_owned())
 }
 
+/// Enhanced status codes with which a mail server refuses the recipient's address for good
+/// (RFC 3463, section 3.2): no such mailbox, no such domain, invalid, ambiguous, moved, and no mail
+/// server (RFC 7505).
+///
+/// Only these make a failure permanent. A reply code alone does not show what is refused: a server
+/// answers 5yz also to a wrong password (535, RFC 4954), a client that must log in first (530), a
+/// connection (554, RFC 5321), or a client that may not relay (550). The cause is then our
+/// configuration or the server's policy, which can be corrected while the mail waits. The same holds
+/// for the codes of the sender's address (5.1.7, 5.1.8) and for 5.1.0, which does not tell whose
+/// address is refused.
+const RECIPIENT_REFUSED: [&str; 6] = ["5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10"];
+
 /// Converts an SMTP error without its text, which usually contains the recipient's address.
 fn delivery_error(error: &Error) -> DeliveryError {
     if let Some(code) = error.status() {
         let reason = format!("the mail server answered {code}");
-        return if error.is_permanent() {
+        let text = error.source().map(ToString::to_string).unwrap_or_default();
+        return if error.is_permanent() && is_recipient_refused(&text) {
             DeliveryError::Refused(reason)
         } else {
             DeliveryError::Failed(reason)
@@ -81,4 +95,40 @@ fn delivery_error(error: &Error) -> DeliveryError {
         () => "the mail server cannot be reached",
     };
     DeliveryError::Failed(reason.to_owned())
+}
+
+/// True if the text of a response begins with an enhanced status code (RFC 2034) that refuses the
+/// recipient's address.
+fn is_recipient_refused(text: &str) -> bool {
+    let status = text.split_whitespace().next();
+    status.is_some_and(|status| RECIPIENT_REFUSED.contains(&status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_of_the_recipient_is_permanent() {
+        let cases = [
+            ("5.1.1 <bob@example.com>: no such user", true),
+            ("5.1.2 no such domain", true),
+            ("5.1.3 bad address", true),
+            ("5.1.6 moved", true),
+            ("5.1.10 null MX", true),
+            ("5.1.0 address rejected", false),
+            ("5.1.7 bad sender", false),
+            ("5.1.8 unknown domain of the sender", false),
+            ("5.1.100 unknown", false),
+            ("5.5.1 authentication required", false),
+            ("5.7.1 relaying denied", false),
+            ("5.7.8 wrong password", false),
+            ("no such user, see 5.1.1", false),
+            ("", false),
+        ];
+
+        for (text, expected) in cases {
+            assert_eq!(is_recipient_refused(text), expected, "{text}");
+        }
+    }
 }

@@ -245,3 +245,37 @@ fn following_without_earlier_entries_does_not_read_them() {
     let is_new = |request: &String| request.contains("order=asc") && request.contains("from=");
     assert!(requests[1..].iter().all(is_new), "{requests:?}");
 }
+
+#[test]
+fn following_compares_the_start_as_a_time() {
+    for (start, expected) in [
+        ("2027-01-31T10:00:00-05:00", "from=2027-01-31T15%3A00%3A00.000000Z"),
+        ("2027-01-31T13:00:00+05:00", "from=2027-01-31T11%3A59%3A30.000000Z"),
+    ] {
+        let service = Scripted::start_with_headers(|request, _| {
+            let logs = if request.contains("order=asc") {
+                json!([{ "id": "1", "action": "secret.read" }])
+            } else {
+                json!([])
+            };
+            let date = "date: Sun, 31 Jan 2027 12:00:00 GMT\r\n".to_owned();
+            (200, date, json!({ "logs": logs }).to_string())
+        });
+
+        first_followed(&service.home(), &["--from", start]);
+
+        let requests = service.requests();
+        let is_new = |request: &&String| request.contains("order=asc");
+        let new = requests.iter().find(is_new).unwrap();
+        assert!(new.contains(expected), "{start}: {new}");
+    }
+}
+
+#[test]
+fn following_from_a_start_that_is_not_a_time_is_refused() {
+    let service = refusing_new_entries_once();
+
+    let ended = service.home().run(&["audit", "--follow", "-n", "0", "--from", "yesterday"]);
+
+    ended.fails(65, "--from: must be a time such as");
+}

@@ -175,9 +175,53 @@ fn a_conflict_shows_both_sides() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let second = text(&project, 2);
-    assert!(second.contains("CONFLICT: meanwhile changed to version 2"), "{second}");
+    assert!(second.contains("CONFLICT: A: meanwhile changed to version 2"), "{second}");
     assert!(second.contains("A='kvc_mine'") && second.contains("B='kvc_theirs'"), "{second}");
     let expected = json!({ "A": "kvc_mine", "B": "kvc_theirs", "C": "kvc_1" });
+    assert_eq!(project.values("staging"), expected);
+}
+
+/// Creates a project with an editor that changes A and B, while another user changes them too. When
+/// it is opened again, the editor runs the script `later`.
+fn conflicting(later: &str) -> Project {
+    let project = project("");
+    let update = format!(
+        "SECRETS_TOKEN={} {} -q set A=kvc_theirs B=kvc_theirs",
+        project.server().token,
+        env!("CARGO_BIN_EXE_secrets")
+    );
+    let change = "sed -i \"s/^\\([AB]\\)=.*/\\1='kvc_mine'/\" \"$1\"";
+    with_editor(project, &format!("if [ $round = 1 ]; then {update}; {change}; {later}; fi"))
+}
+
+#[test]
+fn a_conflict_is_applied_or_discarded_only_by_a_decision() {
+    let project = conflicting(
+        "elif [ $round = 2 ]; then sed -i '/CONFLICT: A:/d' \"$1\"; \
+         else sed -i '/^B=/d' \"$1\"",
+    );
+
+    let ended = project.run(&["edit", "--yes"]);
+
+    assert_eq!((ended.code, rounds(&project)), (Some(0), 3), "{ended:?}");
+    assert!(ended.stderr.contains("apply or discard your change: B\n"), "{ended:?}");
+    assert!(ended.stderr.contains("B: your change is discarded"), "{ended:?}");
+    let third = text(&project, 3);
+    assert!(third.contains("CONFLICT: B:") && !third.contains("CONFLICT: A:"), "{third}");
+    let expected = json!({ "A": "kvc_mine", "B": "kvc_theirs", "C": "kvc_1" });
+    assert_eq!(project.values("staging"), expected);
+}
+
+#[test]
+fn a_conflict_without_a_decision_changes_nothing() {
+    let project = conflicting("elif [ $round = 2 ]; then sed -i '/CONFLICT: A:/d' \"$1\"");
+
+    let ended = project.run(&["edit", "--yes"]);
+
+    ended.fails(65, "nothing was written");
+    assert_eq!(rounds(&project), 3);
+    nothing_is_left(&project);
+    let expected = json!({ "A": "kvc_theirs", "B": "kvc_theirs", "C": "kvc_1" });
     assert_eq!(project.values("staging"), expected);
 }
 

@@ -182,6 +182,24 @@ fn a_refused_entry_stops_the_whole_import() {
 }
 
 #[test]
+fn shell_syntax_other_than_assignments_is_refused() {
+    let project = Project::create();
+    for (text, rule) in [
+        ("export A=kvc_1; export B=kvc_2\n", "line 1: must have no commands but"),
+        ("export A=kvc_1\nexport B=$'kvc_x\\ny'\n", "line 2: must have no quotes after `$`"),
+        ("export A=kvc_1\necho kvc_2\n", "line 2: must have no commands but"),
+    ] {
+        let ended = project.run_with(&["import", "--from", "shell"], text);
+        assert!(!ended.fails(65, rule).stderr.contains("kvc_"), "{ended:?}");
+    }
+    assert_eq!(project.values("staging"), json!({}));
+
+    let text = "export A=kvc_$HOME\r\nexport B='kvc_x\r\ny'\r\n";
+    assert_eq!(project.run_with(&["import", "--from", "shell"], text).code, Some(0));
+    assert_eq!(project.values("staging"), json!({ "A": "kvc_$HOME", "B": "kvc_x\ny" }));
+}
+
+#[test]
 fn more_changes_than_a_set_holds_are_announced() {
     let project = Project::create();
     let lines: Vec<_> = (0..1_001).map(|number| format!("K{number}=kvc_{number}")).collect();

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::home::Home;
 use crate::rotation::create;
 use crate::server::Server;
+use crate::service::Scripted;
 
 fn home(server: &Server) -> Home {
     let home = server.home();
@@ -208,4 +209,18 @@ fn webhooks_are_created_tested_and_deleted() {
     home.run(&["webhook", "redeliver", "db", url, delivery]).fails(65, "still pending");
     home.ok(&["webhook", "delete", "db", url, "--yes"]);
     home.run(&["webhook", "test", "db", url]).fails(68, "webhook not found");
+}
+
+#[test]
+fn a_name_that_no_url_can_contain_is_not_found() {
+    let service = Scripted::start(|_, _| (200, "{}".to_owned()));
+    let home = service.home();
+
+    for name in [".", "..", ".\t.", "a\nb"] {
+        home.run(&["env", "delete", name, "--yes"]).fails(68, "not found: no name is `.` or `..`");
+        home.run(&["-e", name, "get", "A"]).fails(68, "not found");
+        home.run(&["get", name]).fails(68, "not found");
+    }
+
+    assert!(service.requests().is_empty(), "{:?}", service.requests());
 }

@@ -154,18 +154,61 @@ async fn a_user_sends_100_invitations_a_day(kind: Kind) {
 
 async fn an_address_is_sent_10_invitations_a_day(kind: Kind) {
     let (app, _) = world(kind).await;
-    let email = json!({ "email": "victim@example.com" });
+    let victim = app.person("victim").await;
     for number in 0..10 {
         let person = app.person(&format!("person{number}")).await;
-        person.post(&super::members(&person), &email).await.is(201);
+        assert_eq!(invite(&person, "victim").await.get("accept_url"), None);
     }
-    let (late, other) = (app.person("late").await, json!({ "email": "other@example.com" }));
+    sent(&app, 10).await;
+    let late = app.person("late").await;
 
-    late.post(&super::members(&late), &email).await.is(429).code("rate_limited");
-    late.post(&super::members(&late), &other).await.is(201);
+    let kept = invite(&late, "victim").await;
+    let path = format!("{}/{}/resend", invitations(&late), kept["id"].as_str().unwrap());
+    late.post(&path, &json!({})).await.is(429).code("rate_limited");
 
+    // No mail is sent, so the inviter gets the link.
+    sent(&app, 10).await;
+    assert!(kept["accept_url"].as_str().unwrap().contains("/invitations/"));
+    let listed = victim.get("/api/v1/invitations").await.is(200).json();
+    assert_eq!(listed.as_array().unwrap().len(), 11);
+    assert_eq!(invite(&late, "other").await.get("accept_url"), None);
     app.wait(TimeDelta::hours(12));
-    late.post(&super::members(&late), &email).await.is(201);
+    late.post(&path, &json!({})).await.is(200);
+    sent(&app, 12).await;
+}
+
+async fn a_link_that_was_not_mailed_accepts_the_invitation(kind: Kind) {
+    let (app, _) = world(kind).await;
+    let bob = app.person("bob").await;
+    for number in 0..10 {
+        invite(&app.person(&format!("person{number}")).await, "bob").await;
+    }
+    let late = app.person("late").await;
+
+    let place = invite(&late, "bob").await;
+
+    accept(&bob, &super::token(&place)).await.is(200);
+}
+
+async fn a_user_sends_an_address_3_invitations_a_day(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let mut teams = vec![super::members(&alice)];
+    for name in ["Second", "Third", "Fourth"] {
+        let team = alice.post("/api/v1/teams", &json!({ "name": name })).await.is(201).json();
+        teams.push(format!("/api/v1/teams/{}/members", team["id"].as_str().unwrap()));
+    }
+    let email = json!({ "email": "bob@example.com" });
+    for path in &teams[..3] {
+        alice.post(path, &email).await.is(201);
+    }
+
+    alice.post(&teams[3], &email).await.is(429).code("rate_limited");
+
+    alice.post(&teams[3], &json!({ "email": "carol@example.com" })).await.is(201);
+    let dora = app.person("dora").await;
+    assert_eq!(invite(&dora, "bob").await.get("accept_url"), None);
+    app.wait(TimeDelta::hours(12));
+    alice.post(&teams[3], &email).await.is(201);
 }
 
 async fn without_mail_invitations_are_not_limited(app: App) {
@@ -301,6 +344,8 @@ on_every_store![without_mail_invitations_are_not_limited;
     names_in_mail_are_no_links,
     a_user_sends_100_invitations_a_day,
     an_address_is_sent_10_invitations_a_day,
+    a_link_that_was_not_mailed_accepts_the_invitation,
+    a_user_sends_an_address_3_invitations_a_day,
     an_invitation_that_is_sent_again_is_mailed_with_its_new_token,
     a_revoked_invitation_is_not_sent,
     a_failed_mail_is_retried_with_growing_delays,

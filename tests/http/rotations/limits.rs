@@ -65,6 +65,25 @@ async fn concurrent_requests_do_not_exceed_the_limit(kind: Kind) {
     assert_eq!(statuses, [201, 429]);
 }
 
+async fn rotations_of_a_restored_project_count_again(kind: Kind) {
+    let app = small(kind, 100).await;
+    let main = Rotated::create(&app, "alice").await;
+    let restore = format!("{}/restore", main.project);
+    main.person.delete(&main.project).await.is(204);
+    let api = main.person.project("Api").await;
+    for name in ["second", "third"] {
+        main.person.post(&paths::rotations(&api, "staging"), &postgresql(name)).await.is(201);
+    }
+
+    let refused = main.person.post(&restore, &json!({})).await;
+
+    let refused = refused.is(429).code("plan_limit_exceeded").json();
+    assert_eq!((&refused["resource"], &refused["current"]), (&json!("rotations"), &json!(2)));
+    main.person.get(&main.project).await.is(404);
+    main.person.delete(&paths::rotation(&api, "staging", "third")).await.is(204);
+    main.person.post(&restore, &json!({})).await.is(200);
+}
+
 async fn usage_has_the_number_of_rotations(kind: Kind) {
     let app = small(kind, 100).await;
     let main = Rotated::create(&app, "alice").await;
@@ -97,6 +116,7 @@ on_every_store![;
     a_rotation_too_many_is_429,
     a_deleted_rotation_makes_room,
     concurrent_requests_do_not_exceed_the_limit,
+    rotations_of_a_restored_project_count_again,
     usage_has_the_number_of_rotations,
     secrets_that_the_plan_has_no_room_for_are_not_written,
 ];

@@ -237,6 +237,57 @@ async fn a_success_restarts_the_five_days(kind: Kind) {
     assert!(world.is_enabled(&webhook).await);
 }
 
+/// Sends due deliveries until none is left in the outbox.
+async fn until_all_are_settled(world: &World) {
+    for _ in 0..400 {
+        deliver(&world.app).await;
+        // Includes deliveries that a worker has claimed.
+        let later = now(&world.app) + TimeDelta::days(9);
+        let mut reads = world.app.store.read().await.unwrap();
+        if reads.due_deliveries("webhook", later, None, 9).await.unwrap().is_empty() {
+            return;
+        }
+        drop(reads);
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("deliveries are left in the outbox");
+}
+
+async fn a_deleted_project_restarts_the_five_days(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(503, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.alice.delete(&world.project).await.is(204);
+    world.wait(TimeDelta::minutes(1));
+    until_all_are_settled(&world).await;
+    world.wait(TimeDelta::days(6));
+    again(&mut world).await;
+    world.alice.post(&format!("{}/restore", world.project), &json!({})).await.is(200);
+
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.wait(TimeDelta::minutes(1));
+
+    assert_eq!(world.tried(&webhook, 2).await["status"], "pending");
+    assert!(world.is_enabled(&webhook).await);
+}
+
+async fn a_service_that_was_down_restarts_the_five_days(kind: Kind) {
+    let mut world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(503, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    world.wait(TimeDelta::days(6));
+    again(&mut world).await;
+
+    assert_eq!(world.tried(&webhook, 2).await["status"], "pending");
+    assert!(world.is_enabled(&webhook).await);
+}
+
 async fn pending_deliveries_of_a_disabled_webhook_are_given_up(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
@@ -322,6 +373,8 @@ on_every_store![;
     a_webhook_that_fails_for_five_days_is_disabled,
     a_webhook_that_recovers_is_not_disabled,
     a_success_restarts_the_five_days,
+    a_deleted_project_restarts_the_five_days,
+    a_service_that_was_down_restarts_the_five_days,
     pending_deliveries_of_a_disabled_webhook_are_given_up,
     a_replaced_delivery_that_is_repeated_is_sent_once,
     a_receiver_that_is_slow_holds_up_no_other,

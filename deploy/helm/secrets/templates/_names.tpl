@@ -26,3 +26,26 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 port: http
 scheme: {{ ternary "HTTPS" "HTTP" (ne .Values.tlsSecret "") }}
 {{- end }}
+
+{{/* Fails if settings.epoch_path is not in a writable volume that is kept when a pod ends. */}}
+{{- define "secrets.checkEpochPath" -}}
+{{- with .Values.settings.epoch_path }}
+{{- $path := . }}
+{{- $kept := list }}
+{{- range $.Values.extraVolumes }}
+{{- if not (or (hasKey . "emptyDir") (hasKey . "ephemeral")) }}
+{{- $kept = append $kept .name }}
+{{- end }}
+{{- end }}
+{{- $found := false }}
+{{- range $.Values.extraVolumeMounts }}
+{{- $folder := printf "%s/" (trimSuffix "/" .mountPath) }}
+{{- if and (has .name $kept) (hasPrefix $folder $path) (not .readOnly) }}
+{{- $found = true }}
+{{- end }}
+{{- end }}
+{{- if not $found }}
+{{- fail "settings.epoch_path must be in a writable mount of extraVolumeMounts, whose volume in extraVolumes is kept when a pod ends" }}
+{{- end }}
+{{- end }}
+{{- end }}

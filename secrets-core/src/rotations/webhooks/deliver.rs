@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
 use super::limits::{DeliveryPermits, DeliveryPlace};
-use super::schedule::{MAX_FAILURE_TIME, next_attempt};
+use super::schedule::{MAX_DELAY, MAX_FAILURE_TIME, next_attempt};
 use super::sealing::Receiver;
 use crate::engine::{AuditContext, Caller, DeliveryEnd, Engine, Failures, WorkItem};
 use crate::model::rotations::DeliveryStatus;
@@ -244,11 +244,15 @@ fn apply(
             return None;
         }
         Outcome::Failed { retry_after, .. } => {
-            let since = *webhook.failing_since.get_or_insert(now);
+            let is_over = fails_too_long(delivery, webhook, now);
             let again = next_attempt(delivery.attempts, retry_after.as_deref(), now);
-            again.filter(|_| now - since < MAX_FAILURE_TIME && webhook.enabled)
+            again.filter(|_| !is_over && webhook.enabled)
         }
-        Outcome::Gone | Outcome::Dropped => None,
+        Outcome::Gone => None,
+        Outcome::Dropped => {
+            webhook.failing_since = None;
+            None
+        }
     };
     if again.is_none() {
         delivery.status = DeliveryStatus::Failed;
@@ -258,6 +262,24 @@ fn apply(
     let again = again.filter(|_| delivery.status == DeliveryStatus::Pending);
     delivery.next_attempt_at = again;
     again
+}
+
+/// Records in the webhook that an attempt to send the delivery failed. Returns true if every attempt
+/// has failed for so long that the webhook must be disabled.
+///
+/// The time starts again after an attempt that was more than a day late, because no attempts were
+/// made in the meantime: the service was down, or the database was restored. The first failure of a
+/// delivery never disables the webhook.
+fn fails_too_long(
+    delivery: &WebhookDeliveryRecord,
+    webhook: &mut WebhookRecord,
+    now: Time,
+) -> bool {
+    if delivery.next_attempt_at.is_some_and(|due| now - due > MAX_DELAY) {
+        webhook.failing_since = None;
+    }
+    let since = *webhook.failing_since.get_or_insert(now);
+    delivery.attempts > 1 && now - since >= MAX_FAILURE_TIME
 }
 
 /// Logs a failed attempt to send a delivery, and lists the webhook's receiver as failing in the
@@ -341,5 +363,39 @@ mod tests {
         assert_eq!((webhook.enabled, webhook.failing_since), (true, Some(at(2))));
         apply(&Outcome::Accepted(204), &mut delivery, &mut webhook, at(3));
         assert_eq!(delivery.status, DeliveryStatus::Delivered);
+    }
+
+    #[test]
+    fn five_days_without_success_disable_a_webhook_at_a_repeated_failure() {
+        let rotation = rotation_in(EnvironmentId::draw(at(0)), "orders", at(0));
+        let (failing_since, day) = (Some(at(0)), 86_400);
+        let mut webhook = WebhookRecord { failing_since, ..webhook(&rotation) };
+        let failed = Outcome::Failed { status: Some(500), retry_after: None, reason: "failed" };
+        let mut delivery = webhook_delivery(&webhook, at(6 * day));
+
+        let again = apply(&failed, &mut delivery, &mut webhook, at(6 * day));
+        assert!(again.is_some() && webhook.enabled);
+        let again = apply(&failed, &mut delivery, &mut webhook, at(6 * day + 5));
+
+        assert_eq!((again, webhook.enabled), (None, false));
+        assert_eq!((delivery.status, delivery.attempts), (DeliveryStatus::Failed, 2));
+    }
+
+    #[test]
+    fn the_five_days_start_again_after_a_day_without_attempts() {
+        let rotation = rotation_in(EnvironmentId::draw(at(0)), "orders", at(0));
+        let (failing_since, day) = (Some(at(0)), 86_400);
+        let mut webhook = WebhookRecord { failing_since, ..webhook(&rotation) };
+        let failed = Outcome::Failed { status: None, retry_after: None, reason: "failed" };
+        let due = |due| WebhookDeliveryRecord { attempts: 3, ..webhook_delivery(&webhook, due) };
+        let (mut on_time, mut late) = (due(at(4 * day)), due(at(5 * day)));
+
+        apply(&failed, &mut on_time, &mut webhook, at(4 * day + 60));
+        assert_eq!((webhook.enabled, webhook.failing_since), (true, Some(at(0))));
+        apply(&failed, &mut late, &mut webhook, at(7 * day));
+
+        assert_eq!((webhook.enabled, webhook.failing_since), (true, Some(at(7 * day))));
+        apply(&Outcome::Dropped, &mut late, &mut webhook, at(8 * day));
+        assert_eq!((webhook.enabled, webhook.failing_since), (true, None));
     }
 }

@@ -11,10 +11,14 @@ use crate::rotations::schedule::with_jitter;
 /// the webhook is disabled.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// Maximum delay that a receiver can request with the `Retry-After` header.
-const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
+/// Longest delay between two attempts to send a delivery, without jitter.
+pub(super) const MAX_DELAY: TimeDelta = TimeDelta::hours(24);
 
-/// Time for which all deliveries of a webhook must have failed before the webhook is disabled.
+/// Maximum delay that a receiver can request with the `Retry-After` header.
+const MAX_RETRY_AFTER: TimeDelta = MAX_DELAY;
+
+/// Time for which every attempt to send deliveries of a webhook must have failed before the webhook
+/// is disabled.
 pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 
 /// Returns the time of the next attempt after this number of failed attempts: after the scheduled

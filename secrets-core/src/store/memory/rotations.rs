@@ -73,6 +73,15 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
     }
 
+    async fn count_project_rotations(&mut self, project: ProjectId) -> StoreResult<u64> {
+        let state = self.state();
+        let counts = |rotation: &RotationRecord| {
+            let environment = state.environments.get(&rotation.environment);
+            environment.is_some_and(|environment| environment.project == project)
+        };
+        Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
+    }
+
     async fn due_rotations(
         &mut self,
         now: Time,

@@ -37,6 +37,7 @@ macro_rules! rotation_conformance {
         rotations_of_projects() {
             the_project_of_a_rotation_is_found
             a_deleted_project_keeps_its_rotations
+            the_rotations_of_a_project_are_counted
             a_project_disables_its_rotations
         }
         attempts() {

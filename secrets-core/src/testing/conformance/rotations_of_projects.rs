@@ -56,6 +56,26 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
+/// `count_project_rotations` counts the rotations of one project, also while the project is deleted.
+pub async fn the_rotations_of_a_project_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let place = environment(&other, "place");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_environment(&place).await.unwrap();
+    for environment in [&world.staging, &world.production, &place] {
+        tx.insert_rotation(&rotation(environment, "orders"), &[]).await.unwrap();
+    }
+
+    assert_eq!(tx.count_project_rotations(world.project.id).await.unwrap(), 2);
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    assert_eq!(tx.count_project_rotations(world.project.id).await.unwrap(), 2);
+    assert_eq!(tx.count_project_rotations(other.id).await.unwrap(), 1);
+    assert_eq!(tx.count_rotations(world.team.id).await.unwrap(), 1);
+}
+
 /// `disable_rotations` disables all rotations of a project. After that, rotations have work only if
 /// they have an unfinished attempt, or a previous credential whose login is to be disabled.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {

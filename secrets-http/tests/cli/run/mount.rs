@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
 use super::{Log, SECRETS, signal, staging};
@@ -81,11 +84,50 @@ fn a_file_that_cannot_be_written_is_written_later() {
     home.api("PUT", &format!("{SECRETS}/A"), &json!({ "value": "kvc_2" }));
     while !std::fs::read_to_string(home.path("stderr")).unwrap().contains("file not changed: ") {
         assert_eq!(child.try_wait().unwrap(), None);
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     std::fs::rename(home.path("moved"), home.path("folder")).unwrap();
     log.wait_until("the signal", |lines| lines == ["A='kvc_1'", "A='kvc_2'"]);
     signal(&child, "TERM");
 
     assert_eq!(crate::home::wait(&mut child), Some(143));
+}
+
+#[test]
+fn names_that_no_variable_may_have_are_written_to_the_file() {
+    let (_server, home) = staging(&[("LD_PRELOAD", "kvc_a"), ("a.b", "kvc_b")]);
+    let run = |options: &[&str]| {
+        let start = ["run", "--mount", "env.json:json"];
+        home.run(&[&start, options, &["--", "cat", "env.json"]].concat())
+    };
+
+    let ended = run(&[]);
+
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let written: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(written, json!({ "LD_PRELOAD": "kvc_a", "a.b": "kvc_b" }));
+    assert!(!ended.stderr.contains("no shell can read"), "{ended:?}");
+    run(&["--require", "NONE"]).fails(125, "required secrets are missing: NONE");
+    home.run(&["run", "--", "true"]).fails(125, "LD_PRELOAD");
+}
+
+#[test]
+fn a_signal_as_soon_as_the_file_exists_leaves_no_file() {
+    let (_server, home) = staging(&[("A", "kvc_a")]);
+    let mut child = home
+        .command(["run", "--mount", "app.env", "--mask", "--", "sleep", "60"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (path, until) = (home.path("app.env"), Instant::now() + Duration::from_secs(20));
+    while !path.exists() {
+        assert!(Instant::now() < until, "there is no file");
+    }
+
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
+
+    assert_eq!(crate::home::wait(&mut child), Some(143));
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0);
 }

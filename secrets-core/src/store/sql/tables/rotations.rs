@@ -97,6 +97,15 @@ impl<C: Connected> RotationReads for Session<C> {
         self.count(statement.bind(team.uuid())).await
     }
 
+    async fn count_project_rotations(&mut self, project: ProjectId) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "SELECT COUNT(*) AS count FROM environments e
+             JOIN rotations r ON r.environment_id = e.id
+             WHERE e.project_id = $1",
+        );
+        self.count(statement.bind(project.uuid())).await
+    }
+
     async fn due_rotations(
         &mut self,
         now: Time,

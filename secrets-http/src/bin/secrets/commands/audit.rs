@@ -193,24 +193,24 @@ impl Audit {
     /// temporary failure.
     async fn follow(&self, cx: &Invocation, query: &Query<'_>) -> Result<Outcome, Failure> {
         let mut printed = Printed::default();
-        let mut last = text(query.time().await?);
-        let mut first = self.filter.from.clone();
+        let mut first = self.filter.from.as_deref().map(start).transpose()?;
+        let mut last = query.time().await?;
         if self.limit == 0 {
             // No entry from before the start is printed, not even one of the last seconds.
-            first = first.max(Some(last.clone()));
+            first = first.max(Some(last));
         }
         let mut logs = query.read("desc", self.filter.from.as_deref(), self.limit).await?;
         logs.reverse();
         let mut is_interrupted = false;
         loop {
             logs.retain(|entry| printed.insert(entry));
-            if let Some(time) = logs.last().and_then(|entry| entry["created_at"].as_str()) {
-                time.clone_into(&mut last);
-            }
+            let newest = logs.last().and_then(|entry| entry["created_at"].as_str());
+            last = newest.and_then(time).unwrap_or(last);
             self.print_new(cx, &logs)?;
             tokio::time::sleep(POLL_INTERVAL).await;
-            let from = Some(earlier(&last)).max(first.clone());
-            logs = match query.read("asc", from.as_deref(), MAX_PRINTED).await {
+            let overlap = last - OVERLAP;
+            let from = text(first.map_or(overlap, |first| first.max(overlap)));
+            logs = match query.read("asc", Some(&from), MAX_PRINTED).await {
                 Ok(logs) => {
                     is_interrupted = false;
                     logs
@@ -357,10 +357,15 @@ fn line(entry: &Value) -> String {
     cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// Returns the time that is [`OVERLAP`] before the given time.
-fn earlier(time: &str) -> String {
-    chrono::DateTime::parse_from_rfc3339(time)
-        .map_or_else(|_| time.to_owned(), |time| text(time.to_utc() - OVERLAP))
+/// Parses the option `--from`.
+fn start(text: &str) -> Result<Time, Failure> {
+    let rule = "--from: must be a time such as 2027-01-31T00:00:00Z";
+    time(text).ok_or_else(|| Failure::new(Exit::Data, rule))
+}
+
+/// Parses a time in RFC 3339.
+fn time(text: &str) -> Option<Time> {
+    chrono::DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }
 
 /// Returns a time in the form of the service's times.

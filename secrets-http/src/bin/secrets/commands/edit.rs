@@ -1,11 +1,13 @@
 //! `edit`: edits the secrets of the environment in an editor.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use zeroize::Zeroizing;
 
 use crate::changes::{Answer, Change, ChangeSet, describe, refusals};
 use crate::edit::document::{self, Entry};
-use crate::edit::{Editor, Environment, PrivateFile, changes, merge, with_marks};
+use crate::edit::{Editor, Environment, PrivateFile, changes, discard, merge, with_marks};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::service::Service;
@@ -63,7 +65,8 @@ impl Session<'_> {
         for _ in 0..MAX_ROUNDS {
             let edited = self.open(&text).await?;
             let clean = document::without_marks(&edited, &text);
-            if *edited == *text && *clean != *text {
+            let conflicts = document::conflicts(&edited, &text);
+            if *edited == *text && (*clean != *text || !conflicts.is_empty()) {
                 // The user has given up: the comments about problems are still there.
                 let message = "the marked lines were not changed; nothing was written";
                 return Err(Failure::new(Exit::Data, message));
@@ -72,7 +75,7 @@ impl Session<'_> {
                 let message = "the file is unchanged; nothing was written";
                 return self.cx.output.result(message, &Answer::default());
             }
-            match self.round(clean).await? {
+            match self.round(clean, &conflicts).await? {
                 Round::Finished => return Ok(()),
                 Round::Again(marked) => {
                     self.asks("Edit again?")?;
@@ -100,14 +103,28 @@ impl Session<'_> {
         document::write(&self.environment, &self.environment.entries())
     }
 
-    async fn round(&mut self, text: Zeroizing<String>) -> Result<Round, Failure> {
-        let entries = match document::parse(&text) {
+    /// Applies the changes in an edited text. `conflicts` are the keys whose marks of conflicts are
+    /// still in the text: as long as such a key has an entry, nothing is applied, and without an
+    /// entry, the user's change of the secret is discarded.
+    async fn round(
+        &mut self,
+        text: Zeroizing<String>,
+        conflicts: &BTreeSet<String>,
+    ) -> Result<Round, Failure> {
+        let mut entries = match document::parse(&text) {
             Ok(entries) => entries,
             Err(problem) => {
                 self.cx.output.warn(&format!("line {}: {}", problem.line, problem.rule));
                 return Ok(Round::Again(document::with_mark(&text, &problem)));
             }
         };
+        if self.reports_open_conflicts(&entries, conflicts) {
+            return Ok(Round::Again(text));
+        }
+        for key in conflicts {
+            self.cx.output.note(&format!("{key}: your change is discarded"));
+        }
+        discard(&self.environment, &mut entries, conflicts);
         let changes = changes(&self.environment, &entries);
         if changes.is_empty() {
             self.cx.output.result("no changes", &Answer::default())?;
@@ -120,6 +137,21 @@ impl Session<'_> {
             return Ok(Round::Again(document::write(&self.environment, &entries)));
         }
         self.apply(&changes, entries).await
+    }
+
+    /// Prints a warning if entries still have the mark of a conflict. Returns false if there are
+    /// none.
+    fn reports_open_conflicts(&self, entries: &[Entry], conflicts: &BTreeSet<String>) -> bool {
+        let keys = entries.iter().map(|entry| entry.key.as_str());
+        let open: Vec<_> = keys.filter(|key| conflicts.contains(*key)).collect();
+        if !open.is_empty() {
+            self.cx.output.warn(&format!(
+                "nothing was applied; the line CONFLICT above each of these secrets says how to \
+                 apply or discard your change: {}",
+                open.join(", ")
+            ));
+        }
+        !open.is_empty()
     }
 
     /// Applies the changes. If the service refuses some of them, the result contains the user's

@@ -48,7 +48,7 @@ pub(crate) struct Invite {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Invite a person by email; the link is shown if the service sends no email.
+    /// Invite a person by email; the link is shown if no email is sent.
     Create {
         /// Email address of the person.
         email: String,

@@ -19,8 +19,8 @@ impl Open {
     pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let server = cx.server()?.value;
         let url = match &cx.settings.project {
-            Some(project) => server.url(&["projects", &project.value]),
-            None => server.url(&[]),
+            Some(project) => server.url(&["projects", &project.value])?,
+            None => server.url(&[])?,
         };
         if self.print || !browser::open_page(&url, cx.settings.variables) {
             cx.output.line(url.as_str())?;

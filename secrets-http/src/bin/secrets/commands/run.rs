@@ -40,13 +40,21 @@ impl Run {
         let service = offline::service(cx)?;
         let place = cx.place(&service).await?;
         let values = offline::load(cx, &service, &place).await?;
-        let environment = rules.compose(run::parent(), &place, &values)?;
+        #[cfg(unix)]
+        let is_mounted = self.supervision.mount.is_some();
+        #[cfg(not(unix))]
+        let is_mounted = false;
+        let environment = if is_mounted {
+            rules.mounted(run::parent(), &place, &values)?
+        } else {
+            rules.compose(run::parent(), &place, &values)?
+        };
         announce(cx, &place, &environment);
         #[cfg(unix)]
         if self.supervision.is_needed() {
             let (options, output) = (self.supervision, &cx.output);
             let inputs = run::Supervised { program, rules, place, options, output };
-            return run::supervise(inputs, values, service).await;
+            return run::supervise(inputs, environment, values, service).await;
         }
         Ok(run::replace(&program, &environment))
     }

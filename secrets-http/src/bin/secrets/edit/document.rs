@@ -2,7 +2,7 @@
 //!
 //! The assignments are parsed one by one with `secrets_core::formats::dotenv`. Marks are comments
 //! that this program inserts above lines with a problem; they are skipped when the document is
-//! read.
+//! read. The mark of a conflict stays until the user removes it, and contains the secret's key.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,6 +18,8 @@ use crate::secret_list::Secret;
 
 /// First characters of a mark: a comment about a problem, above the line that has the problem.
 const MARK: &str = "#! secrets: ";
+/// First word of the mark of a conflict: others have changed a secret that the user has changed.
+const CONFLICT: &str = "CONFLICT: ";
 /// Maximum size of an assignment in bytes: the key, and a value in which every character is
 /// escaped.
 const MAX_ASSIGNMENT: usize = 3 * Plaintext::LIMIT;
@@ -184,10 +186,36 @@ pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     marked
 }
 
-/// Removes the comments about problems from an edited text. `opened` is the text that the editor
-/// was opened with, in which this program has inserted the comments.
+/// Returns the mark of a conflict about the secret with this key. `found` is the change by others,
+/// and `advice` tells the user how to resolve the conflict.
+pub(super) fn conflict(key: &SecretKey, found: &str, advice: &str) -> String {
+    format!("{CONFLICT}{key}: meanwhile {found}. {advice}")
+}
+
+/// Returns the keys of the conflicts whose marks are still in an edited text. `opened` is the text
+/// that the editor was opened with.
+pub(crate) fn conflicts(text: &str, opened: &str) -> BTreeSet<String> {
+    let mut keys = conflict_keys(text);
+    let marked = conflict_keys(opened);
+    keys.retain(|key| marked.contains(key));
+    keys
+}
+
+fn conflict_keys(text: &str) -> BTreeSet<String> {
+    text.lines().filter_map(conflict_key).map(str::to_owned).collect()
+}
+
+/// Returns the key in a line that is the mark of a conflict.
+fn conflict_key(line: &str) -> Option<&str> {
+    let mark = line.strip_prefix(MARK)?.strip_prefix(CONFLICT)?;
+    mark.split_once(": ").map(|(key, _)| key)
+}
+
+/// Removes the comments about problems from an edited text, except the marks of conflicts. `opened`
+/// is the text that the editor was opened with, in which this program has inserted the comments.
 pub(crate) fn without_marks(text: &str, opened: &str) -> Zeroizing<String> {
-    let marks = opened.lines().filter(|line| line.starts_with(MARK));
+    let is_removed = |line: &&str| line.starts_with(MARK) && conflict_key(line).is_none();
+    let marks = opened.lines().filter(is_removed);
     let marks: BTreeSet<_> = marks.map(str::trim_end).collect();
     let mut clean = Zeroizing::new(String::with_capacity(text.len()));
     for line in text.split_inclusive('\n') {
@@ -265,6 +293,19 @@ mod tests {
         let text = write(&environment(&["A", "B"]), &[]).replace("#B=", "B=kvc_1");
 
         assert_eq!(parse(&text).unwrap(), [entry("B", "kvc_1", "")]);
+    }
+
+    #[test]
+    fn the_mark_of_a_conflict_stays_until_the_user_removes_it() {
+        let mark = |key: &str| Some(conflict(&key.parse().unwrap(), "deleted", "Decide."));
+        let entries = ["A", "B.C"].map(|key| Entry { mark: mark(key), ..entry(key, "1", "note") });
+        let opened = write(&environment(&[]), &entries);
+        let edited = opened.replace("#! secrets: CONFLICT: A: meanwhile deleted. Decide.\n", "");
+
+        assert_eq!(*without_marks(&edited, &opened), edited);
+        assert_eq!(conflicts(&edited, &opened), BTreeSet::from(["B.C".to_owned()]));
+        assert_eq!(conflicts(&opened, &edited), BTreeSet::from(["B.C".to_owned()]));
+        assert_eq!(parse(&edited).unwrap(), [entry("A", "1", "note"), entry("B.C", "1", "note")]);
     }
 
     #[test]

@@ -10,5 +10,5 @@ mod private_file;
 
 pub(crate) use editor::Editor;
 pub(crate) use environment::Environment;
-pub(crate) use plan::{changes, merge, with_marks};
+pub(crate) use plan::{changes, discard, merge, with_marks};
 pub(crate) use private_file::PrivateFile;

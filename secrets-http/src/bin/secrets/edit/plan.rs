@@ -1,9 +1,18 @@
 //! Changes between an environment and an edited document.
 
+use std::collections::BTreeSet;
+
 use super::Environment;
-use super::document::Entry;
+use super::document::{Entry, conflict};
 use crate::changes::{Action, Change};
 use crate::secret_list::Secret;
+
+/// Advice for a conflict about a secret that the user has changed.
+const CHANGED: &str =
+    "Delete this line to apply your value. To discard your value, delete it but not this line.";
+/// Advice for a conflict about a secret that the user has deleted.
+const DELETED: &str =
+    "Delete this line to keep the secret, or this line and the secret to delete the secret again.";
 
 /// Returns the changes that turn the environment into the entries of the document. Each change,
 /// except to a hidden key, expects the version that the secret had when it was loaded.
@@ -63,8 +72,7 @@ pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) 
         let current = version(now, &entry);
         if current != version(before, &entry) {
             let found = current.map_or("deleted".to_owned(), |n| format!("changed to version {n}"));
-            entry.mark =
-                Some(format!("CONFLICT: meanwhile {found}. Delete this line to apply your value."));
+            entry.mark = Some(conflict(&entry.key, &found, CHANGED));
         }
         merged.push(entry);
     }
@@ -74,16 +82,25 @@ pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) 
         match before.own(&secret.key) {
             Some(old) if old.version == secret.version => continue,
             Some(_) => {
-                let number = secret.version;
-                let mark =
-                    format!("CONFLICT: meanwhile changed to version {number}. Delete again?");
-                entry.mark = Some(mark);
+                let found = format!("changed to version {}", secret.version);
+                entry.mark = Some(conflict(&entry.key, &found, DELETED));
             }
             None => {}
         }
         merged.push(entry);
     }
     merged
+}
+
+/// Discards the user's changes of the secrets with these keys, which have no entries: adds the
+/// secrets as the environment holds them.
+pub(crate) fn discard(
+    environment: &Environment,
+    entries: &mut Vec<Entry>,
+    keys: &BTreeSet<String>,
+) {
+    let discarded = environment.own.iter().filter(|secret| keys.contains(secret.key.as_str()));
+    entries.extend(discarded.map(Entry::from));
 }
 
 /// Adds a comment with the violated rule to each entry whose change the service has refused.
@@ -137,5 +154,16 @@ mod tests {
         let expected = expected.map(|(key, value, mark)| (key.to_owned(), value.to_owned(), mark));
         assert_eq!(merged.iter().map(text).collect::<Vec<_>>(), expected);
         assert_eq!(changes(&now, &merged).len(), 2);
+    }
+
+    #[test]
+    fn a_discarded_change_leaves_the_secret_as_it_is() {
+        let now = environment(&[("A", "theirs", 2), ("B", "theirs", 2)]);
+        let mut entries = environment(&[("B", "mine", 0)]).entries();
+
+        discard(&now, &mut entries, &BTreeSet::from(["A".to_owned(), "DELETED".to_owned()]));
+
+        let changes = changes(&now, &entries);
+        assert_eq!(changes.iter().map(|change| change.key.as_str()).collect::<Vec<_>>(), ["B"]);
     }
 }

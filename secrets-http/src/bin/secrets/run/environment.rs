@@ -132,7 +132,7 @@ pub(crate) struct Rules {
 #[derive(PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
-    /// Number of secrets among the variables.
+    /// Number of secrets among the variables or, with `--mount`, in the file.
     pub(crate) secrets: usize,
     /// Names of variables that cannot be used in a shell.
     pub(crate) unusual: Vec<String>,
@@ -196,8 +196,19 @@ impl Rules {
     }
 
     /// Builds the environment variables of a program that gets its secrets in the file of
-    /// `--mount`, not in variables.
-    pub(crate) fn without_secrets(
+    /// `--mount`, not in variables. So the rules for the names of variables do not apply.
+    pub(crate) fn mounted(
+        &self,
+        parent: impl Iterator<Item = (OsString, OsString)>,
+        place: &Place,
+        values: &Values,
+    ) -> Result<Environment, Failure> {
+        let secrets = self.selected(values)?.len();
+        Ok(Environment { secrets, ..self.without_secrets(parent, place) })
+    }
+
+    /// Returns the environment variables that are not secrets.
+    fn without_secrets(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
         place: &Place,

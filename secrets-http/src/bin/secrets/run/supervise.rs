@@ -60,20 +60,19 @@ struct Supervisor<'a> {
     is_stopped: bool,
 }
 
-/// Runs the program under supervision until it ends. With `--watch`, also reacts to changes of the
-/// secrets.
+/// Runs the program in this environment under supervision until it ends. With `--watch`, also
+/// reacts to changes of the secrets.
 pub(crate) async fn supervise(
     inputs: Supervised<'_>,
+    environment: Environment,
     values: Values,
     service: Service,
 ) -> Result<Outcome, Failure> {
+    // Before the file of `--mount` exists: a signal that ended this process would leave the file.
+    let signals = Signals::register()?;
     let Supervised { rules, place, options, .. } = &inputs;
     let selected = rules.selected(&values)?.into_iter().cloned().collect::<Vec<_>>();
     let mount = options.mount.clone().map(|point| Mount::create(point, &selected)).transpose()?;
-    let environment = match mount {
-        Some(_) => rules.without_secrets(environment::parent(), place),
-        None => rules.compose(environment::parent(), place, &values)?,
-    };
     let changes = options
         .watch
         .then(|| Watch::start(service, place.clone(), values.etag.clone(), options.splay));
@@ -83,7 +82,7 @@ pub(crate) async fn supervise(
         Failure::new(Exit::Run, format!("the output cannot be masked: {error}"))
     })?;
     let mount = mount.map(|mount| Mounted::new(mount, selected));
-    Supervisor::start(inputs, environment, mount, masking)?.run(changes).await
+    Supervisor::start(inputs, environment, mount, masking, signals)?.run(changes).await
 }
 
 impl<'a> Supervisor<'a> {
@@ -93,8 +92,8 @@ impl<'a> Supervisor<'a> {
         environment: Environment,
         mount: Option<Mounted>,
         masking: Option<Masking>,
+        signals: Signals,
     ) -> Result<Self, Failure> {
-        let signals = Signals::register()?;
         child::adopt_orphans();
         let has_pty = masking.as_ref().is_some_and(|masking| masking.pty.is_some());
         let terminal = if has_pty { None } else { Terminal::of_stdin() };

@@ -203,8 +203,9 @@ impl Service {
         until: Instant,
     ) -> Result<Response, Failure> {
         let started = Instant::now();
+        let prepared = self.prepared(request)?;
         let reading = async {
-            let response = self.prepared(request).send().await?;
+            let response = prepared.send().await?;
             Response::read(response).await
         };
         let result = match tokio::time::timeout_at(until, reading).await {
@@ -230,7 +231,7 @@ impl Service {
     /// Sends a request, and returns the response as soon as its headers have arrived. Used for
     /// bodies that do not end.
     pub(crate) async fn open(&self, request: &Request<'_>) -> Result<reqwest::Response, Failure> {
-        let sending = self.prepared(request).send();
+        let sending = self.prepared(request)?.send();
         match tokio::time::timeout(self.timeout, sending).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(self.unreachable(&error)),
@@ -259,8 +260,9 @@ impl Service {
         }
     }
 
-    fn prepared(&self, request: &Request<'_>) -> reqwest::RequestBuilder {
-        let mut builder = self.http.request(request.method.clone(), self.server.url(&request.path));
+    fn prepared(&self, request: &Request<'_>) -> Result<reqwest::RequestBuilder, Failure> {
+        let url = self.server.url(&request.path)?;
+        let mut builder = self.http.request(request.method.clone(), url);
         if !request.query.is_empty() {
             builder = builder.query(&request.query);
         }
@@ -273,7 +275,7 @@ impl Service {
         if !request.headers.iter().any(|(name, _)| *name == "accept") {
             builder = builder.header(ACCEPT, "application/json");
         }
-        match &request.body {
+        Ok(match &request.body {
             Body::None => builder,
             Body::Json(text) => {
                 builder.header("content-type", "application/json").body(text.to_vec())
@@ -281,7 +283,7 @@ impl Service {
             Body::Text(text, media_type) => {
                 builder.header("content-type", media_type).body(text.to_vec())
             }
-        }
+        })
     }
 
     fn too_large(&self) -> Failure {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Address of a service: scheme, host, port and an optional path prefix.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,14 +55,26 @@ impl Server {
     }
 
     /// Returns the URL for a path below the address, given as segments. Each segment is
-    /// percent-encoded.
-    pub(crate) fn url(&self, segments: &[&str]) -> Url {
+    /// percent-encoded. Fails for a segment that no URL can contain, because the URL would lead to
+    /// another resource: `.` and `..` are removed from a path, as are line breaks and tabs.
+    pub(crate) fn url(&self, segments: &[&str]) -> Result<Url, Failure> {
+        if segments.iter().any(|segment| is_lost(segment)) {
+            let message = "not found: no name is `.` or `..` or contains control characters";
+            let mut failure = Failure::new(Exit::NotFound, message);
+            failure.code = Some("not_found".to_owned());
+            return Err(failure);
+        }
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
         }
-        url
+        Ok(url)
     }
+}
+
+/// True if a URL cannot contain this segment of a path, not even percent-encoded.
+fn is_lost(segment: &str) -> bool {
+    matches!(segment, "." | "..") || segment.contains(char::is_control)
 }
 
 impl fmt::Display for Server {
@@ -81,4 +93,21 @@ fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_url_can_contain_is_not_found() {
+        let server = Server::parse("https://example.com/base", false).unwrap();
+
+        for name in [".", "..", ".\t.", "a\nb"] {
+            let failure = server.url(&["projects", name, "members"]).unwrap_err();
+            assert_eq!(failure.exit, Exit::NotFound, "{name:?}");
+        }
+        let url = server.url(&["...", "%2e%2e", "a/b", ".a.", "a b"]).unwrap();
+        assert_eq!(url.as_str(), "https://example.com/base/.../%252e%252e/a%2Fb/.a./a%20b");
+    }
 }
