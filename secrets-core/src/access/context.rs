@@ -83,8 +83,8 @@ impl Context<'_, Read> {
 
     /// Resolves an environment like [`view`](Self::view), but without the limit on the size of the
     /// secrets, because the caller of this method keeps the secrets of only one environment in
-    /// memory at a time. Does not change the audit entry. Returns `None` if the environment is
-    /// unknown, or if the caller is a user without access to it.
+    /// memory at a time, and reserves the memory for them. Does not change the audit entry. Returns
+    /// `None` if the environment is unknown, or if the caller is a user without access to it.
     pub(crate) async fn view_if_readable(
         &mut self,
         path: &EnvironmentPath,

@@ -36,13 +36,13 @@ pub struct Context<'a, A: Access> {
     pub(crate) manifests: Manifests,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
     pub(super) is_dry_run: bool,
-    /// Memory that is reserved for the secrets that the operation returns.
-    pub(crate) memory: OutputMemory,
+    /// Memory that is reserved for the secrets that the operation holds or returns.
+    pub(crate) memory: SecretMemory,
 }
 
-/// Memory that is reserved for the output of an operation.
+/// Memory that is reserved for the secrets that an operation holds or returns.
 #[derive(Default)]
-pub(crate) struct OutputMemory {
+pub(crate) struct SecretMemory {
     /// Size of the secrets for which memory was requested, in bytes.
     pub(crate) total: usize,
     /// Part of `total` for which no memory is reserved yet.
@@ -149,9 +149,10 @@ impl<'a, A: Access> Context<'a, A> {
     }
 
     /// Reserves memory for `bytes` bytes of secrets, from the caller's share of the memory budget,
-    /// until the output of the operation is returned. Waits until the memory is free; a write fails
-    /// at once instead, because others may wait for its transaction. Reserves nothing while at most
-    /// 64 KiB of the requested memory are unreserved.
+    /// until the output of the operation is returned or [`release_memory`](Self::release_memory) is
+    /// called. Waits until the memory is free; a write fails at once instead, because others may
+    /// wait for its transaction. Reserves nothing while at most 64 KiB of the requested memory are
+    /// unreserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;
@@ -169,6 +170,12 @@ impl<'a, A: Access> Context<'a, A> {
         };
         self.memory.reserved.extend(reserved);
         Ok(())
+    }
+
+    /// Releases all memory that [`reserve_memory`](Self::reserve_memory) has reserved. The operation
+    /// must no longer hold the secrets for which it was reserved.
+    pub(crate) fn release_memory(&mut self) {
+        self.memory = SecretMemory::default();
     }
 
     /// Consumes the context and returns its reader or its open transaction, which is not committed

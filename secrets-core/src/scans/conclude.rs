@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::finding::shown;
+use super::input::FINDINGS;
 use super::list::LIMIT;
 use super::scope::lock_place;
 use super::search::{FinishedScan, Found};
@@ -10,18 +11,30 @@ use super::{Scan, ScanWithFindings};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{FindingId, Result};
-use crate::store::{FindingRecord, ScanRecord};
+use crate::store::{FindingRecord, KeptScans, ScanRecord};
 
 /// Maximum number of stored scans with findings of each project, and of a team without a project:
 /// as many as a list shows. The maximum number of scans without findings is the same.
 const MAX_STORED: u32 = LIMIT;
 
-/// Maximum number of scans deleted when a scan is stored, so that the transaction is short.
-const MAX_DELETED: u32 = 5;
+/// Maximum number of stored findings of a team in total, including those of its deleted projects.
+/// The maximum number of scans without findings is the same.
+const MAX_STORED_OF_TEAM: u32 = 20_000;
+
+/// Number of findings (or of scans without findings) after which no further scan is deleted when a
+/// scan is stored, so that the transaction is short.
+const MAX_DELETED: u32 = 2_000;
+
+const _: () = assert!(
+    MAX_DELETED as usize > FINDINGS && MAX_STORED_OF_TEAM as usize > FINDINGS,
+    "each scan deletes more than it stores if there is too much"
+);
 
 /// Stores a finished scan with its findings. A finding that the team marked as false positive or
 /// ignored in an earlier scan starts with that status. Of each project, and of the scans of a team
-/// without a project, the newest 100 scans with findings and the newest 100 without are kept.
+/// without a project, the newest 100 scans with findings and the newest 100 without are kept. Of
+/// all scans of a team, including those of deleted projects, the newest with 20,000 findings in
+/// total and the newest 20,000 without findings are kept.
 #[derive(Debug)]
 pub struct ConcludeScan {
     /// Scan whose search has ended.
@@ -42,7 +55,7 @@ impl Operation for ConcludeScan {
         let scan = scan_record(cx, &self.scan)?;
         let findings = finding_records(cx, self.scan).await?;
         // Before the insertion, so that the new scan is kept even if it started before the others.
-        cx.tx().prune_excess_scans(&scan, MAX_STORED - 1, MAX_DELETED).await?;
+        cx.tx().prune_excess_scans(&scan, kept_besides(&scan), MAX_DELETED).await?;
         cx.tx().insert_scan(&scan, &findings).await?;
 
         cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
@@ -52,6 +65,12 @@ impl Operation for ConcludeScan {
         let findings = shown(cx, findings).await?;
         Ok(ScanWithFindings { scan: Scan::from(scan), findings })
     }
+}
+
+/// Returns the numbers of earlier scans and findings that are kept when `scan` is stored.
+fn kept_besides(scan: &ScanRecord) -> KeptScans {
+    let own = u32::try_from(scan.findings()).unwrap_or(u32::MAX).max(1);
+    KeptScans { scans: MAX_STORED - 1, findings: MAX_STORED_OF_TEAM.saturating_sub(own) }
 }
 
 fn scan_record(cx: &Context<'_, Write>, scan: &FinishedScan) -> Result<ScanRecord> {

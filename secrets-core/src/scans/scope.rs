@@ -27,19 +27,19 @@ pub(super) async fn place(
     Ok((team, None))
 }
 
-/// Locks the project of a scan or, if the scan has no project, its team. Checks that the caller is
-/// a member of the team.
+/// Locks the team of a scan and then its project, if it has one. The lock of the team makes scans
+/// that end at the same time count each other's findings. Checks that the caller is a member of the
+/// team.
 pub(super) async fn lock_place(
     cx: &mut Context<'_, Write>,
     team: TeamId,
     project: Option<ProjectId>,
 ) -> Result<()> {
-    match project {
-        Some(project) => {
-            cx.locked_project(&ProjectRef::Id(project), Permission::See).await.map(drop)
-        }
-        None => cx.locked_team(team, Permission::See, NOT_A_MEMBER).await.map(drop),
+    cx.locked_team(team, Permission::See, NOT_A_MEMBER).await?;
+    if let Some(project) = project {
+        cx.locked_project(&ProjectRef::Id(project), Permission::See).await?;
     }
+    Ok(())
 }
 
 /// Loads a scan. Fails unless the caller is a member of the scan's team and has access to its

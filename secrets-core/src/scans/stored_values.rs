@@ -6,15 +6,14 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::access::View;
+use crate::access::{EnvironmentScope, chain_size};
 use crate::crypto::{Fingerprint, FingerprintKey};
 use crate::engine::{Context, Read};
-use crate::model::{
-    EnvironmentId, EnvironmentPath, Error, ProjectId, ProjectRef, Result, SecretId, TeamId,
-};
+use crate::model::{EnvironmentId, EnvironmentPath, Error, ProjectId, ProjectRef, Result, TeamId};
 use crate::secrets::sealing::open_value;
-use crate::store::{SecretLocation, Selection};
+use crate::store::{SecretLocation, SecretRecord, Selection};
 
 /// Maximum number of secret values that a scan is compared with.
 const MAX_VALUES: usize = 10_000;
@@ -32,12 +31,12 @@ pub(super) struct StoredValues {
     /// value. Most parts of a text match none of these hashes, so the slower MAC is not computed
     /// for them.
     hints: HashSet<u64>,
-    /// Location of the secret with a value, by the MAC of the value. The number before the location
-    /// is the number of inheritance steps from the environment through which the secret was found
-    /// to the environment that stores it.
-    places: HashMap<Fingerprint, (usize, SecretLocation)>,
-    /// MAC of the value of each secret that was decrypted; `None` if the value is not compared.
-    opened: HashMap<SecretId, Option<Fingerprint>>,
+    /// Location of the secret with a value, by the MAC of the value.
+    places: HashMap<Fingerprint, SecretLocation>,
+    /// Number of secrets whose values were decrypted.
+    opened: usize,
+    /// Number of secrets whose values are compared with the content.
+    compared: usize,
 }
 
 impl StoredValues {
@@ -47,17 +46,19 @@ impl StoredValues {
             hints_key: RandomState::new(),
             hints: HashSet::new(),
             places: HashMap::new(),
-            opened: HashMap::new(),
+            opened: 0,
+            compared: 0,
         }
     }
 
     /// Returns the number of secrets whose values are compared with the content.
     pub(super) fn compared(&self) -> usize {
-        self.opened.values().filter(|hash| hash.is_some()).count()
+        self.compared
     }
 
-    /// Loads the secret values of a project, or of all projects of a team. Skips values that the
-    /// caller may not read.
+    /// Loads the secret values of a project, or of all projects of a team, up to 10,000. Skips
+    /// values that the caller may not read. Holds the encrypted secrets of only one environment in
+    /// memory at a time.
     pub(super) async fn gather(
         cx: &mut Context<'_, Read>,
         team: TeamId,
@@ -69,41 +70,61 @@ impl StoredValues {
         let mut stored = Self::new();
         for project in projects {
             for environment in cx.reads().environments(project.id, principal).await? {
-                let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
-                match cx.view_if_readable(&path, Selection::All).await {
-                    Ok(Some(view)) => stored.add(cx, view).await?,
-                    // An inheritance cycle, or an environment that is too large, is skipped.
-                    Ok(None) | Err(Error::Refused { .. }) => {}
-                    Err(error) => return Err(error),
+                if stored.is_full() {
+                    return Ok(stored);
                 }
+                let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
+                stored.add_environment(cx, &path).await?;
             }
         }
         Ok(stored)
     }
 
-    async fn add(&mut self, cx: &mut Context<'_, Read>, view: View) -> Result<()> {
-        let View { scope, chain, restricted } = view;
-        for (distance, link) in chain.iter().enumerate() {
-            if restricted.contains(&link.environment.id) {
-                continue;
+    /// True if the maximum number of values was decrypted.
+    fn is_full(&self) -> bool {
+        self.opened >= MAX_VALUES
+    }
+
+    /// Adds the values that an environment itself defines. Inherited values are added with the
+    /// environments that define them.
+    async fn add_environment(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        path: &EnvironmentPath,
+    ) -> Result<()> {
+        let view = match cx.view_if_readable(path, Selection::Own).await {
+            Ok(Some(view)) => view,
+            // An inheritance cycle, or an environment that is too large, is skipped.
+            Ok(None) | Err(Error::Refused { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        // Before anything is decrypted.
+        cx.reserve_memory(chain_size(&view.chain)).await?;
+        for link in view.chain {
+            self.add(cx, &view.scope, &link.secrets).await?;
+        }
+        cx.release_memory();
+        Ok(())
+    }
+
+    /// Adds the values of the loaded secrets of an environment, until the maximum number of values
+    /// is reached.
+    async fn add(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        scope: &EnvironmentScope,
+        secrets: &[Arc<SecretRecord>],
+    ) -> Result<()> {
+        for secret in secrets.iter().filter(|secret| !secret.hidden) {
+            if self.is_full() {
+                break;
             }
-            for secret in link.secrets.iter().filter(|secret| !secret.hidden) {
-                let hash = match self.opened.get(&secret.id) {
-                    Some(hash) => *hash,
-                    None if self.opened.len() >= MAX_VALUES => continue,
-                    None => {
-                        let value = open_value(cx, &scope, secret).await?;
-                        comparable_part(value.reveal()).map(|value| self.hash(value))
-                    }
-                };
-                self.opened.insert(secret.id, hash);
-                let Some(hash) = hash else { continue };
-                self.place(
-                    hash,
-                    distance,
-                    (scope.project.id, scope.environment.id),
-                    secret.key.as_str(),
-                );
+            let value = open_value(cx, scope, secret).await?;
+            self.opened += 1;
+            if let Some(value) = comparable_part(value.reveal()) {
+                self.compared += 1;
+                let hash = self.hash(value);
+                self.place(hash, (scope.project.id, secret.environment), secret.key.as_str());
             }
         }
         Ok(())
@@ -114,20 +135,16 @@ impl StoredValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// Stores the location of a secret whose value has the MAC `hash`. If several environments have
-    /// the value, the one that stores the secret is preferred to those that inherit it.
+    /// Stores the location of a secret whose value has the MAC `hash`. If several secrets have the
+    /// value, keeps the location of the first.
     fn place(
         &mut self,
         hash: Fingerprint,
-        distance: usize,
         (project, environment): (ProjectId, EnvironmentId),
         key: &str,
     ) {
-        let is_nearer = self.places.get(&hash).is_none_or(|(other, _)| distance < *other);
-        if is_nearer {
-            let place = SecretLocation { project, environment, key: key.to_owned() };
-            self.places.insert(hash, (distance, place));
-        }
+        let first = self.places.entry(hash);
+        first.or_insert_with(|| SecretLocation { project, environment, key: key.to_owned() });
     }
 
     fn hint(&self, value: &str) -> u64 {
@@ -141,7 +158,7 @@ impl StoredValues {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
         }
-        self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
+        self.places.get(&self.key.fingerprint(&[value.as_bytes()]))
     }
 
     /// Returns the stored secret that matches this value, which may have several lines. Compares

@@ -98,7 +98,7 @@ pub use rotations::{
     AttemptRecord, DueRotation, Lease, RotationFailure, RotationLocation, RotationReads,
     RotationRecord, RotationSchedule, RotationSettings, RotationSlots, RotationWrites,
 };
-pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
+pub use scans::{FindingRecord, KeptScans, ScanReads, ScanRecord, ScanWrites, SecretLocation};
 pub use secrets::{Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use sessions::{SessionReads, SessionRecord, SessionWrites};
 #[cfg(feature = "sqlite")]

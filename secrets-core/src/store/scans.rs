@@ -45,8 +45,24 @@ impl ScanRecord {
     /// True if the scan has findings.
     #[must_use]
     pub fn has_findings(&self) -> bool {
-        self.high > 0 || self.medium > 0 || self.low > 0
+        self.findings() > 0
     }
+
+    /// Returns the number of findings of the scan.
+    #[must_use]
+    pub fn findings(&self) -> u64 {
+        [self.high, self.medium, self.low].into_iter().map(u64::from).sum()
+    }
+}
+
+/// Maximum numbers of stored scans and findings that are kept when excess scans are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptScans {
+    /// Maximum number of scans of each project, and of a team without a project.
+    pub scans: u32,
+    /// Maximum number of findings of a team in total. A scan without findings counts as one
+    /// finding.
+    pub findings: u32,
 }
 
 /// A finding of a scan. The credential that was found is not stored.
@@ -169,14 +185,17 @@ pub trait ScanWrites: Send {
     /// scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 
-    /// Deletes scans of the same team and project as `scan`, or that belong to no project either,
-    /// with their findings, at most `limit`, except the newest `keep`. Deletes only scans with
-    /// findings if `scan` has findings, and otherwise only scans without. Keeps the saved statuses
-    /// of fingerprints. Returns the number of deleted scans.
+    /// Deletes scans of the team of `scan` with their findings, oldest first, until `limit` findings
+    /// or a few more are deleted. Keeps the newest `keep.scans` scans of the same project (or, if
+    /// `scan` belongs to no project, of those that belong to none), but of the whole team, including
+    /// its deleted projects, only the newest scans with at most `keep.findings` findings in total.
+    /// Deletes only scans with findings if `scan` has findings, and otherwise only scans without,
+    /// each of which counts as one finding. Keeps the saved statuses of fingerprints. Returns the
+    /// number of deleted scans.
     async fn prune_excess_scans(
         &mut self,
         scan: &ScanRecord,
-        keep: u32,
+        keep: KeptScans,
         limit: u32,
     ) -> StoreResult<u64>;
 

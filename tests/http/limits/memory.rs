@@ -22,9 +22,29 @@ struct Recorded {
     bytes: Mutex<Vec<u64>>,
     /// Total size of the reservations of accounts, in bytes.
     of_accounts: AtomicU64,
+    held: Arc<Held>,
     is_used_up: AtomicBool,
     /// True if reservations wait until the memory is free, which never happens.
     waits: AtomicBool,
+}
+
+/// Memory that accounts hold at the same time, in bytes.
+#[derive(Default)]
+struct Held {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+/// Reservation of an account.
+struct Reservation {
+    held: Arc<Held>,
+    bytes: u64,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.held.now.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
 }
 
 #[async_trait]
@@ -36,11 +56,15 @@ impl WorkMemory for Recorded {
         if self.waits.load(Ordering::SeqCst) {
             pending::<()>().await;
         }
-        match account {
-            Some(_) => drop(self.of_accounts.fetch_add(bytes, Ordering::SeqCst)),
-            None => self.bytes.lock().unwrap().push(bytes),
+        if account.is_none() {
+            self.bytes.lock().unwrap().push(bytes);
+            return Ok(Box::new(()));
         }
-        Ok(Box::new(()))
+        self.of_accounts.fetch_add(bytes, Ordering::SeqCst);
+        let held = Arc::clone(&self.held);
+        let now = held.now.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        held.most.fetch_max(now, Ordering::SeqCst);
+        Ok(Box::new(Reservation { held, bytes }))
     }
 }
 
@@ -137,6 +161,62 @@ async fn secrets_are_reserved_with_their_size_before_they_are_decrypted(app: App
     assert!((100_000..110_000).contains(&reserved), "{reserved}");
 }
 
+async fn a_scan_reserves_the_secrets_of_one_environment_at_a_time(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    // The inherited secrets of this environment are not loaded a second time.
+    alice.environment(&web, "child", Some("staging")).await;
+    for environment in ["development", "staging", "production"] {
+        for key in ["ONE", "TWO"] {
+            alice.secret(&web, environment, key, &format!("{key}{}", "v".repeat(50_000))).await;
+        }
+    }
+
+    memory.is_used_up.store(true, Ordering::SeqCst);
+    let text = json!({ "source": { "type": "text" }, "content": "nothing" });
+    alice.post("/api/v1/scans", &text).await.is(503).code("unavailable");
+    memory.is_used_up.store(false, Ordering::SeqCst);
+    let scan = alice.scan_text("nothing").await.is(201).json();
+
+    assert_eq!(scan["secrets_compared"], 6);
+    let [reserved, most, held] = [&memory.of_accounts, &memory.held.most, &memory.held.now]
+        .map(|bytes| bytes.load(Ordering::SeqCst));
+    assert!((300_000..330_000).contains(&reserved), "{reserved}");
+    assert!((100_000..110_000).contains(&most), "{most}");
+    assert_eq!(held, 0);
+}
+
+async fn a_scan_reads_no_more_environments_once_it_has_10_000_values(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for number in 0..10 {
+        let environment = format!("many-{number}");
+        alice.environment(&web, &environment, None).await;
+        let set = |key: u32| {
+            let key = format!("KEY_{key}");
+            json!({ "environment": environment, "key": key, "action": "set", "value": "kvc_1" })
+        };
+        let changes: Vec<_> = (0..1_000).map(set).collect();
+        let changes = json!({ "changes": changes });
+        alice.post(&format!("{web}/changes"), &changes).await.is(200);
+    }
+    alice.environment(&web, "last", None).await;
+    for key in ["ONE", "TWO"] {
+        alice.secret(&web, "last", key, &"v".repeat(50_000)).await;
+    }
+    let before = memory.of_accounts.load(Ordering::SeqCst);
+
+    alice.scan_text("nothing").await.is(201);
+
+    // An encrypted short value has 111 bytes.
+    let reserved = memory.of_accounts.load(Ordering::SeqCst) - before;
+    assert!((1_110_000..1_200_000).contains(&reserved), "{reserved}");
+}
+
 async fn an_answer_that_is_too_large_is_413_and_names_the_limit(kind: Kind) {
     let options = Options { max_answer_bytes: 4_096, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;
@@ -210,12 +290,20 @@ async fn a_change_set_that_copies_too_much_is_413_and_changes_nothing(kind: Kind
     alice.post(&format!("{web}/changes"), &json!({ "changes": [one] })).await.is(200);
 }
 
+// One store is enough: the limit does not depend on the store, and so many secrets take long.
+secrets_tests::on_store!(
+    many,
+    Memory,
+    [a_scan_reads_no_more_environments_once_it_has_10_000_values],
+    []
+);
 on_every_store![
     deriving_a_key_from_a_passphrase_reserves_64_mebibytes,
     deriving_a_key_without_free_memory_is_503,
     a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body,
     secrets_are_reserved_with_their_size_before_they_are_decrypted,
     a_change_set_reserves_the_values_that_it_copies_and_replaces,
+    a_scan_reserves_the_secrets_of_one_environment_at_a_time,
     ;
     a_change_set_that_copies_too_much_is_413_and_changes_nothing,
     an_answer_that_is_too_large_is_413_and_names_the_limit,

@@ -6,7 +6,7 @@ use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role, ScanId, ids};
 use secrets_core::retention;
 use secrets_core::store::ScanRecord;
-use secrets_tests::{App, Build, Kind, canary, on_every_store, paths};
+use secrets_tests::{App, Build, Kind, canary, credential, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::{SCANS, of_project};
@@ -176,8 +176,40 @@ async fn the_newest_100_scans_of_a_project_are_kept(app: App) {
     }
 }
 
+async fn the_newest_scans_with_20_000_findings_in_a_team_are_kept(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let first = alice.post(SCANS, &of_project(&project, &credential())).await.is(201).id();
+    let mut tx = app.store.begin().await.unwrap();
+    let first = tx.scan(ids::parse(&first).unwrap().into()).await.unwrap().unwrap();
+    let aged = |age, high, project| {
+        let created_at = first.created_at - TimeDelta::seconds(age);
+        ScanRecord { id: ScanId::draw(created_at), created_at, high, project, ..first.clone() }
+    };
+    for age in 1..=18 {
+        tx.insert_scan(&aged(age, 1_000, first.project), &[]).await.unwrap();
+    }
+    // With the scans in the project and the next scan, 19,002 findings.
+    let kept = aged(19, 1_000, None);
+    let excess = aged(20, 1_000, None);
+    let clean = aged(21, 0, None);
+    for scan in [&kept, &excess, &clean] {
+        tx.insert_scan(scan, &[]).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    alice.delete(&project).await.is(204);
+
+    let added = alice.scan_text(&credential()).await.is(201).id();
+
+    for (scan, status) in [(&kept, 200), (&excess, 404), (&clean, 200)] {
+        alice.get(&format!("{SCANS}/{}", scan.id)).await.is(status);
+    }
+    alice.get(&format!("{SCANS}/{added}")).await.is(200);
+}
+
 on_every_store!(
     scans_are_deleted_after_a_year,
+    the_newest_scans_with_20_000_findings_in_a_team_are_kept,
     the_newest_100_scans_of_a_project_are_kept,
     a_stored_value_is_found_and_named,
     a_stored_value_that_a_rule_knows_is_one_finding,

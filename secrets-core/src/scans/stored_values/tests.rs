@@ -7,7 +7,7 @@ fn stored(values: &[(&str, &str)]) -> StoredValues {
     for (key, value) in values {
         if let Some(value) = comparable_part(value) {
             let hash = stored_values.hash(value);
-            stored_values.place(hash, 0, place, key);
+            stored_values.place(hash, place, key);
         }
     }
     stored_values

@@ -32,10 +32,11 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         let key = state.newest_key(project.id)?;
         let chain = state
             .chain(project.id, &path.environment)
-            .map(|environment| ChainLink {
+            .enumerate()
+            .map(|(depth, environment)| ChainLink {
                 in_scope: state.is_in_scope(environment, principal),
                 granted: state.granted(environment, principal),
-                secrets: state.selected_secrets(environment.id, selection),
+                secrets: state.selected_secrets(environment.id, depth, selection),
                 environment: environment.clone(),
             })
             .collect();
@@ -301,16 +302,20 @@ impl State {
         self.environments.get(&environment).map(Arc::as_ref)
     }
 
+    /// Returns the selected secrets of an environment that is `depth` steps above the environment
+    /// to which the selection applies.
     fn selected_secrets(
         &self,
         environment: EnvironmentId,
+        depth: usize,
         selection: Selection<'_>,
     ) -> Vec<Arc<SecretRecord>> {
         let secrets = self.secrets_of(environment);
         match selection {
             Selection::None => Vec::new(),
             Selection::Key(key) => secrets.get(key).cloned().into_iter().collect(),
-            Selection::All => secrets.values().cloned().collect(),
+            Selection::Own if depth > 0 => Vec::new(),
+            Selection::Own | Selection::All => secrets.values().cloned().collect(),
         }
     }
 }

@@ -8,7 +8,9 @@ use super::{Pending, Session, Snapshot};
 use crate::crypto::Fingerprint;
 use crate::model::scans::FindingStatus;
 use crate::model::{FindingId, ProjectId, ScanId, Subject, TeamId, Time};
-use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, StoreError, StoreResult};
+use crate::store::{
+    FindingRecord, KeptScans, ScanReads, ScanRecord, ScanWrites, StoreError, StoreResult,
+};
 
 #[async_trait]
 impl<S: Snapshot> ScanReads for Session<S> {
@@ -134,25 +136,21 @@ impl ScanWrites for Session<Pending> {
     async fn prune_excess_scans(
         &mut self,
         scan: &ScanRecord,
-        keep: u32,
+        keep: KeptScans,
         limit: u32,
     ) -> StoreResult<u64> {
         let state = self.state_mut();
-        let is_like = |other: &ScanRecord| {
-            (other.team, other.project, other.has_findings())
-                == (scan.team, scan.project, scan.has_findings())
-        };
-        let scans = state.scans.values().filter(|other| is_like(other));
-        let mut newest: Vec<_> = scans.map(|scan| (scan.created_at, scan.id)).collect();
-        newest.sort_unstable_by(|one, other| other.cmp(one));
-        let excess = newest.into_iter().skip(keep as usize).take(limit as usize);
-        let mut deleted = 0;
-        for (_, scan) in excess {
-            state.scans.remove(&scan);
-            state.findings.remove(&scan);
-            deleted += 1;
+        let excess = state.excess_scans(scan, keep);
+        let (mut scans, mut findings) = (0, 0);
+        for scan in excess.iter().rev() {
+            if findings >= u64::from(limit) {
+                break;
+            }
+            (scans, findings) = (scans + 1, findings + scan.findings().max(1));
+            state.scans.remove(&scan.id);
+            state.findings.remove(&scan.id);
         }
-        Ok(deleted)
+        Ok(scans)
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {
@@ -172,6 +170,23 @@ impl State {
             self.scans.remove(&scan);
             self.findings.remove(&scan);
         }
+    }
+
+    /// Returns the scans that exceed the limits of [`ScanWrites::prune_excess_scans`], newest first.
+    fn excess_scans(&self, scan: &ScanRecord, keep: KeptScans) -> Vec<Arc<ScanRecord>> {
+        let is_alike = |other: &&Arc<ScanRecord>| {
+            other.team == scan.team && other.has_findings() == scan.has_findings()
+        };
+        let mut scans: Vec<_> = self.scans.values().filter(is_alike).cloned().collect();
+        scans.sort_unstable_by_key(|scan| std::cmp::Reverse((scan.created_at, scan.id)));
+        let (mut in_place, mut findings) = (0, 0);
+        scans.retain(|other| {
+            let is_in_place = other.project == scan.project;
+            in_place += u32::from(is_in_place);
+            findings += other.findings().max(1);
+            (is_in_place && in_place > keep.scans) || findings > u64::from(keep.findings)
+        });
+        scans
     }
 
     /// True unless the project of the scan is deleted.

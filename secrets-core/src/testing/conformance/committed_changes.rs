@@ -33,7 +33,8 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
         for project in &projects {
             for name in ["staging", "renamed", "child"] {
                 let path = EnvironmentPath::new(project.clone(), name.to_owned());
-                for selection in [Selection::None, Selection::Key(&key), Selection::All] {
+                let key = Selection::Key(&key);
+                for selection in [Selection::None, key, Selection::Own, Selection::All] {
                     let found = reads.resolve_environment(&path, principal, selection).await;
                     seen.push(format!("{found:?}"));
                 }

@@ -159,6 +159,7 @@ macro_rules! store_conformance {
             requesting_a_key_returns_it_from_each_link
             a_requested_key_is_compared_exactly
             requesting_all_returns_the_secrets_of_each_link_by_key
+            requesting_own_secrets_returns_those_of_the_first_link
             resolving_returns_all_fields_of_secrets
             resolving_returns_project_plan_and_key
             resolving_in_a_transaction_sees_its_writes
@@ -345,6 +346,7 @@ macro_rules! store_conformance {
         }
         scans() {
             excess_scans_are_pruned
+            scans_with_excess_findings_of_a_team_are_pruned
             marks_of_a_team_are_counted
             a_scan_is_stored_with_its_findings
             an_unknown_scan_or_finding_is_not_found

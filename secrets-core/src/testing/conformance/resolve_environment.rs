@@ -175,6 +175,30 @@ pub async fn requesting_all_returns_the_secrets_of_each_link_by_key(store: &dyn 
     assert_eq!(keys(&resolved), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
+/// The selection `Own` returns the secrets of the environment itself, and none of its ancestors. It
+/// returns the same after the selection `All`, and does not change what `All` returns.
+pub async fn requesting_own_secrets_returns_those_of_the_first_link(store: &dyn Store) {
+    let world = World::build(store).await;
+    let near = furnished(store, &world).await;
+    let middle = EnvironmentPath::new("billing", "middle");
+    let owner = Principal::User(world.owner.id);
+
+    for _ in 0..2 {
+        for (path, len) in [(&near, 11), (&middle, 0)] {
+            // A reader for each call, so that the second can use what the first has loaded.
+            let all = read(store).await.resolve_environment(path, owner, Selection::All).await;
+            let own = read(store).await.resolve_environment(path, owner, Selection::Own).await;
+            let (all, own) = (all.unwrap().unwrap(), own.unwrap().unwrap());
+
+            assert_eq!(names(&own), names(&all));
+            assert_eq!(own.chain[0].secrets, all.chain[0].secrets);
+            assert_eq!(own.chain[0].secrets.len(), len);
+            assert!(own.chain[1..].iter().all(|link| link.secrets.is_empty()));
+            assert_eq!(keys(&all).last(), Some(&vec!["BOTH", "FAR"]));
+        }
+    }
+}
+
 /// Secrets are loaded with all fields and in the newest version. Hidden secrets are included.
 pub async fn resolving_returns_all_fields_of_secrets(store: &dyn Store) {
     let world = World::build(store).await;

@@ -7,7 +7,7 @@ use crate::crypto::{Fingerprint, random};
 use crate::model::scans::FindingStatus::{FalsePositive, Ignored, Resolved, Unresolved};
 use crate::model::scans::{Severity, SourceKind};
 use crate::model::{FindingId, ScanId, Subject};
-use crate::store::{FindingRecord, ScanRecord, SecretLocation, Store};
+use crate::store::{FindingRecord, KeptScans, ScanRecord, SecretLocation, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 
 /// A scan is loaded with all its fields, and its findings are loaded in order.
@@ -269,9 +269,9 @@ pub async fn old_scans_are_pruned(store: &dyn Store) {
 }
 
 /// `prune_excess_scans` deletes scans of the same project with their findings, or of the same team
-/// without a project, up to the limit. It keeps the newest scans, the scans of other projects and
-/// teams, and the statuses saved for fingerprints. Scans with and without findings are counted
-/// separately.
+/// without a project, oldest first, up to the limit. It keeps the newest scans, the scans of other
+/// projects and teams, and the statuses saved for fingerprints. Scans with and without findings are
+/// counted separately.
 pub async fn excess_scans_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, project) = (world.team.id, Some(world.project.id));
@@ -280,6 +280,7 @@ pub async fn excess_scans_are_pruned(store: &dyn Store) {
         |age| ScanRecord { id: ScanId::draw(at(0)), created_at: at(age), ..clean.clone() };
     let of_project = [4, 1, 3, 2].map(|age| ScanRecord { project, low: 1, ..of_none(age) });
     let [newest, oldest, third, second] = &of_project;
+    let keep = |scans| KeptScans { scans, findings: u32::MAX };
     let without = [5, 6].map(|age| ScanRecord { project, ..of_none(age) });
     let of_team = [5, 1].map(of_none);
     let other = ScanRecord { created_at: at(1), ..scan(&world.other_team, &world.outsider) };
@@ -292,15 +293,16 @@ pub async fn excess_scans_are_pruned(store: &dyn Store) {
         tx.insert_scan(scan, findings).await.unwrap();
     }
 
-    assert_eq!(tx.prune_excess_scans(newest, 4, 9).await.unwrap(), 0);
-    assert_eq!(tx.prune_excess_scans(newest, 1, 1).await.unwrap(), 1);
-    assert_eq!(tx.scan(third.id).await.unwrap(), None);
-    assert_eq!(tx.prune_excess_scans(oldest, 1, 9).await.unwrap(), 2);
+    assert_eq!(tx.prune_excess_scans(newest, keep(4), 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_excess_scans(newest, keep(1), 1).await.unwrap(), 1);
+    assert_eq!(tx.scan(oldest.id).await.unwrap(), None);
+    assert_eq!(tx.prune_excess_scans(oldest, keep(1), 9).await.unwrap(), 2);
     assert_eq!(tx.scan(second.id).await.unwrap(), None);
+    assert_eq!(tx.scan(third.id).await.unwrap(), None);
     let left = tx.scans(&[team], project, 9).await.unwrap();
     assert_eq!(left, [without[1].clone(), without[0].clone(), newest.clone()]);
-    assert_eq!(tx.prune_excess_scans(&without[0], 1, 9).await.unwrap(), 1);
-    assert_eq!(tx.prune_excess_scans(&of_team[0], 1, 9).await.unwrap(), 1);
+    assert_eq!(tx.prune_excess_scans(&without[0], keep(1), 9).await.unwrap(), 1);
+    assert_eq!(tx.prune_excess_scans(&of_team[0], keep(1), 9).await.unwrap(), 1);
 
     let mut seen = committed(store, tx).await;
     let left = seen.scans(&[team, world.other_team.id], None, 9).await.unwrap();
@@ -312,6 +314,46 @@ pub async fn excess_scans_are_pruned(store: &dyn Store) {
     assert_eq!(seen.findings(oldest.id).await.unwrap(), []);
     let marks = seen.marks(team, &[found.fingerprint]).await.unwrap();
     assert_eq!(marks, [(found.fingerprint, Ignored)]);
+}
+
+/// `prune_excess_scans` deletes the oldest scans of a team, in all its projects, until their findings
+/// are at most as many as are kept. Scans of deleted projects are counted and deleted too. A scan
+/// without findings counts as one finding among the scans without findings. If more must be deleted
+/// than the limit allows, the next call continues.
+pub async fn scans_with_excess_findings_of_a_team_are_pruned(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (team, project) = (world.team.id, Some(world.project.id));
+    let aged = |age, low, project| {
+        let created_at = at(age);
+        ScanRecord { project, low, created_at, ..scan(&world.team, &world.owner) }
+    };
+    // In the order of their age, and not of their insertion.
+    let full =
+        [(7, 3, None), (1, 2, project), (3, 4, project), (2, 5, None), (5, 1, None), (6, 1, None)]
+            .map(|(age, low, project)| aged(age, low, project));
+    let clean = [1, 2, 3].map(|age| aged(age, 0, None));
+    let other = ScanRecord { low: 9, ..scan(&world.other_team, &world.outsider) };
+    let mut tx = begin(store).await;
+    for scan in full.iter().chain(&clean).chain([&other]) {
+        tx.insert_scan(scan, &[finding(scan, 0)]).await.unwrap();
+    }
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    let keep = |findings| KeptScans { scans: u32::MAX, findings };
+
+    assert_eq!(tx.prune_excess_scans(&full[0], keep(16), 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_excess_scans(&full[0], keep(14), 9).await.unwrap(), 1);
+    assert_eq!(tx.findings(full[1].id).await.unwrap(), []);
+    // Scans with 5, 4, 1 and 1 findings are in excess. The first two have at least six findings.
+    assert_eq!(tx.prune_excess_scans(&full[0], keep(3), 6).await.unwrap(), 2);
+    assert_eq!(tx.findings(full[2].id).await.unwrap(), []);
+    assert_eq!(tx.prune_excess_scans(&full[0], keep(4), 6).await.unwrap(), 1);
+    assert_eq!(tx.prune_excess_scans(&clean[0], keep(2), 9).await.unwrap(), 1);
+
+    let left = committed(store, tx).await.scans(&[team, other.team], None, 9).await.unwrap();
+    assert_eq!(left.len(), 5);
+    for kept in [&full[0], &full[5], &clean[1], &clean[2], &other] {
+        assert!(left.contains(kept), "{kept:?}");
+    }
 }
 
 /// `count_marks` counts the fingerprints for which a team has saved a status, also those of the

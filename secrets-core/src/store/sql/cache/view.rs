@@ -127,17 +127,18 @@ impl CacheView {
         let mut resolved = resolved.clone();
         let mut used = vec![Arc::clone(&entry)];
         let mut size = 0;
-        for link in &mut resolved.chain {
+        for (depth, link) in resolved.chain.iter_mut().enumerate() {
             let environment = link.environment.id;
             match selection {
                 Selection::None => {}
+                Selection::Own if depth > 0 => {}
                 Selection::Key(key) => {
                     let entry = self.cache.entries.get(&Key::Secret(environment, key.clone()))?;
                     let Record::Secret(secret) = &entry.record else { return None };
                     link.secrets.extend(secret.clone());
                     used.push(entry);
                 }
-                Selection::All => {
+                Selection::Own | Selection::All => {
                     let entry = self.cache.entries.get(&Key::Secrets(environment))?;
                     let Record::Secrets(secrets, bytes) = &entry.record else { return None };
                     link.secrets.clone_from(secrets);
@@ -164,15 +165,16 @@ impl CacheView {
         if matches!(resolved.relation, Relation::None) || resolved.chain.is_empty() {
             return;
         }
-        for link in &resolved.chain {
+        for (depth, link) in resolved.chain.iter().enumerate() {
             let environment = link.environment.id;
             let (key, record) = match selection {
                 Selection::None => continue,
+                Selection::Own if depth > 0 => continue,
                 Selection::Key(key) => {
                     let secret = link.secrets.first().cloned();
                     (Key::Secret(environment, key.clone()), Record::Secret(secret))
                 }
-                Selection::All => {
+                Selection::Own | Selection::All => {
                     let size = link.secrets.iter().map(|secret| secret.size()).sum();
                     (Key::Secrets(environment), Record::Secrets(link.secrets.clone(), size))
                 }

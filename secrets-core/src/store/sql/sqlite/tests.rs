@@ -38,7 +38,7 @@ fn unavailable<T>(result: StoreResult<T>) -> Cause {
 async fn resolving_an_environment_scans_no_secrets() {
     let (store, _folder) = opened().await;
 
-    for text in [resolve::KEY, resolve::ALL] {
+    for text in [resolve::KEY, resolve::OWN, resolve::ALL] {
         let plan = plan(&store.pools().readers, text).await;
 
         assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");

@@ -5,7 +5,9 @@ use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::Fingerprint;
 use crate::model::scans::{FindingStatus, Severity, SourceKind};
 use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, Subject, TeamId, Time};
-use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation, StoreResult};
+use crate::store::{
+    FindingRecord, KeptScans, ScanReads, ScanRecord, ScanWrites, SecretLocation, StoreResult,
+};
 
 #[async_trait]
 impl<C: Connected> ScanReads for Session<C> {
@@ -170,24 +172,40 @@ impl ScanWrites for Session<Transaction> {
     async fn prune_excess_scans(
         &mut self,
         scan: &ScanRecord,
-        keep: u32,
+        keep: KeptScans,
         limit: u32,
     ) -> StoreResult<u64> {
+        // `place` and `total` count from the newest scan, `deleted` from the oldest one.
         let mut statement = QueryBuilder::<Db>::new(
-            "DELETE FROM scans WHERE id IN (SELECT id FROM scans WHERE team_id = ",
+            "DELETE FROM scans WHERE id IN (
+                 SELECT id FROM (
+                     SELECT id, findings, SUM(findings) OVER (ORDER BY created_at, id) AS deleted
+                     FROM (
+                         SELECT id, created_at, findings, in_place,
+                             SUM(in_place) OVER newest AS place,
+                             SUM(findings) OVER newest AS total
+                         FROM (
+                             SELECT id, created_at,
+                                 CASE WHEN high + medium + low > 0 THEN high + medium + low
+                                     ELSE 1 END AS findings,
+                                 CASE WHEN project_id ",
         );
-        statement.push_bind(scan.team.uuid());
         match scan.project {
-            Some(project) => statement.push(" AND project_id = ").push_bind(project.uuid()),
-            None => statement.push(" AND project_id IS NULL"),
+            Some(project) => statement.push("= ").push_bind(project.uuid()),
+            None => statement.push("IS NULL"),
         };
         statement
+            .push(" THEN 1 ELSE 0 END AS in_place FROM scans WHERE team_id = ")
+            .push_bind(scan.team.uuid())
             .push(" AND (high + medium + low > 0) = ")
             .push_bind(scan.has_findings())
-            .push(" ORDER BY created_at DESC, id DESC LIMIT ")
+            .push(") alike WINDOW newest AS (ORDER BY created_at DESC, id DESC)) counted")
+            .push(" WHERE total > ")
+            .push_bind(i64::from(keep.findings))
+            .push(" OR (in_place = 1 AND place > ")
+            .push_bind(i64::from(keep.scans))
+            .push(")) excess WHERE deleted - findings < ")
             .push_bind(i64::from(limit))
-            .push(" OFFSET ")
-            .push_bind(i64::from(keep))
             .push(")");
         self.write(statement.build()).await
     }
