@@ -1,5 +1,6 @@
 //! Tests of the endpoints for the usage and the billing of a team.
 
+use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota, Role, ids};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
@@ -153,6 +154,30 @@ async fn an_operator_is_known_by_the_address_of_the_credential(kind: Kind) {
     refused.is(403).says("only the operator of this service may do this");
 }
 
+async fn an_operator_without_an_email_claim_is_known_only_soon_after_a_sign_in(kind: Kind) {
+    let app = operated(kind).await;
+    let alice = app.person("alice").await;
+    app.person("ops").await;
+    let claims = json!({
+        "iss": secrets_core::jwt::DEV_ISSUER,
+        "aud": secrets_core::jwt::DEV_AUDIENCE,
+        "sub": "ops@example.com",
+        "exp": 1_900_000_000,
+    });
+    let ops = app.bearer(&app.forged(&claims));
+    let free = json!({ "plan": "free" });
+
+    app.wait(TimeDelta::minutes(15));
+    ops.put(&billing(&alice), &free).await.is(200);
+    app.wait(TimeDelta::seconds(1));
+    let refused = ops.put(&billing(&alice), &json!({ "plan": "team" })).await;
+    refused.is(403).says("only the operator of this service may do this");
+    assert_eq!(alice.get(&billing(&alice)).await.json()["plan"], "free");
+
+    app.person("ops").await;
+    ops.put(&billing(&alice), &json!({ "plan": "team" })).await.is(200);
+}
+
 async fn a_plan_is_one_of_this_service(kind: Kind) {
     let app = operated(kind).await;
     let (alice, ops) = (app.person("alice").await, app.person("ops").await);
@@ -275,6 +300,7 @@ on_every_store![
     owners_and_admins_read_the_billing_of_the_team,
     an_operator_puts_any_team_on_another_plan,
     an_operator_is_known_by_the_address_of_the_credential,
+    an_operator_without_an_email_claim_is_known_only_soon_after_a_sign_in,
     only_an_operator_changes_a_plan,
     a_plan_is_one_of_this_service,
     resources_over_the_limits_of_a_smaller_plan_stay,

@@ -249,6 +249,25 @@ async fn sessions_are_listed_and_revoked_by_their_person_only(app: App) {
     alice.post(&format!("{CLI}/revoke"), &json!({})).await.is(400).names("id");
 }
 
+async fn revoking_the_other_sessions_ends_approved_logins(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let (client, _) = session(&app, &alice).await;
+    let (login, pending, theirs) = (start(&app).await, start(&app).await, start(&app).await);
+    decide(&alice, "approve", &login).await.is(200);
+    decide(&bob, "approve", &theirs).await.is(200);
+
+    let revoked = alice.delete("/api/v1/auth/sessions").await.is(200).json();
+
+    assert_eq!(revoked, json!({ "revoked": 1 }));
+    client.get("/api/v1/users/me").await.is(401);
+    poll(&app, &login).await.is(400).says("invalid_grant");
+    let sessions = alice.get(&format!("{CLI}/sessions")).await.is(200).json();
+    assert_eq!(sessions["sessions"], json!([]));
+    poll(&app, &theirs).await.is(200);
+    decide(&alice, "approve", &pending).await.is(200);
+    poll(&app, &pending).await.is(200);
+}
+
 async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
     let alice = app.person("alice").await;
     let (_, granted) = session(&app, &alice).await;
@@ -310,6 +329,7 @@ on_every_store!(
     a_client_may_send_forms,
     guessed_codes_are_throttled_by_person,
     sessions_are_listed_and_revoked_by_their_person_only,
+    revoking_the_other_sessions_ends_approved_logins,
     a_session_lasts_thirty_days_and_through_a_restart,
     a_session_cannot_approve_a_login;
     a_session_does_not_make_its_user_an_operator,

@@ -4,9 +4,12 @@
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
-use secrets_core::model::Clock as _;
+use secrets_core::model::{Clock as _, Origin};
+use secrets_core::registry;
 use secrets_tests::{App, Client, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
+
+use crate::device_login;
 
 const SYNC: &str = "/api/v1/auth/sync";
 const ME: &str = "/api/v1/users/me";
@@ -189,6 +192,37 @@ async fn a_service_token_cannot_sync(app: App) {
     assert_eq!(reply.is(403).json(), json!({ "error": error, "code": "forbidden" }));
 }
 
+async fn a_sync_with_a_session_is_not_a_sign_in(app: App) {
+    let alice = app.person("alice").await;
+    let (session, _) = device_login::session(&app, &alice).await;
+    let before = alice.get(ME).await.is(200).json();
+    app.wait(TimeDelta::minutes(30));
+
+    let synced = sync(&session).await;
+
+    assert_eq!(synced, before);
+    assert_eq!(synced["last_login_at"], STARTED);
+    assert_eq!(alice.get(ME).await.is(200).json(), before);
+    let actions = app.actions(&alice.team).await;
+    assert!(!actions.iter().any(|action| action == "user.synced"), "{actions:?}");
+}
+
+/// Checks that a sync with a session does not undo the change of the address by a sign-in that
+/// happened after the session was authenticated.
+async fn a_sync_with_a_session_writes_no_earlier_address(app: App) {
+    let alice = client_with(&app, "1", &json!({ "email": "alice@example.com" }));
+    sync(&alice).await;
+    let (_, granted) = device_login::session(&app, &alice).await;
+    let token = granted["access_token"].as_str().unwrap();
+    let earlier = app.service.authenticate(token, Origin::default()).await.unwrap();
+    let renamed = sync(&client_with(&app, "1", &json!({ "email": "al@example.com" }))).await;
+
+    let synced = registry::call(&app.service, &earlier, "user.sync", json!({})).await.unwrap();
+
+    assert_eq!(synced, renamed);
+    assert_eq!(alice.get(ME).await.is(200).json()["email"], "al@example.com");
+}
+
 async fn users_me_is_the_user(app: App) {
     let alice = app.bearer(&app.jwt("alice"));
     let synced = sync(&alice).await;
@@ -247,6 +281,8 @@ on_every_store![
     personal_teams_of_namesakes_differ_in_their_slugs,
     a_name_is_stored_without_invisible_characters,
     a_service_token_cannot_sync,
+    a_sync_with_a_session_is_not_a_sign_in,
+    a_sync_with_a_session_writes_no_earlier_address,
     users_me_is_the_user,
     users_me_describes_a_service_token,
 ];

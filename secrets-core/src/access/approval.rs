@@ -14,7 +14,7 @@ use crate::store::SessionRecord;
 
 /// Time after a login in which the login counts as recent. (A command-line session starts at most 10
 /// minutes after its login was approved: the lifetime of a device login.)
-pub(crate) const RECENT_LOGIN: TimeDelta = TimeDelta::minutes(15);
+pub(super) const RECENT_LOGIN: TimeDelta = TimeDelta::minutes(15);
 
 const TOKEN_NEEDS_APPROVAL: Error = Error::ApprovalRequired(
     "a command-line session may create or rotate a token that outlives it only within 15 minutes of its login: log in again and approve the login on the page /device, or choose an earlier expiry",

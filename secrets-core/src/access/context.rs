@@ -134,7 +134,7 @@ impl Context<'_, Write> {
     /// Resolves and locks any team for an operator of this service, who need not be a member of the
     /// team.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
-        if !is_operator(self.caller.as_person()?, &self.options().operators) {
+        if !is_operator(self.caller.as_person()?, self.options(), self.now()) {
             return Err(Error::forbidden("only the operator of this service may do this"));
         }
         let team = team.ok_or(Error::NotFound(Subject::Team))?;

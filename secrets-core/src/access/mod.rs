@@ -8,6 +8,7 @@
 //! has locked them.
 
 pub(crate) mod accounts;
+mod address;
 mod approval;
 mod context;
 mod lock;
@@ -22,7 +23,8 @@ mod team_rate;
 #[cfg(feature = "testing")]
 mod tests;
 
-pub(crate) use approval::{RECENT_LOGIN, check_role_approval, outlives_session};
+pub(crate) use address::proves_address;
+pub(crate) use approval::{check_role_approval, outlives_session};
 pub use lock::LockedRow;
 pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};

@@ -27,12 +27,12 @@ pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
 
-use crate::access::RECENT_LOGIN;
+use crate::access::proves_address;
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Access, Context, Person};
 use crate::model::{
-    BaseUrl, DisplayName, EmailAddress, Error, InvitationId, Result, Role, SessionKind, Subject,
-    TeamId, Time, UserId,
+    BaseUrl, DisplayName, EmailAddress, Error, InvitationId, Result, Role, Subject, TeamId, Time,
+    UserId,
 };
 use crate::store::InvitationRecord;
 
@@ -155,26 +155,17 @@ const SIGN_IN_REQUIRED: Error = Error::forbidden(
 
 /// Returns the verified e-mail address with which the caller may see and accept invitations; `None`
 /// if the address is not verified. Fails if the credential does not prove that the address still
-/// belongs to the caller: a command-line session that is older than 15 minutes, or a token without
-/// an e-mail claim whose user has not signed in for 15 minutes. `browser` is the maximum age of a
-/// browser session, with which a command-line login can be approved.
-///
-/// A sign-in asks the identity provider for the address, and keeps the stored one if the provider
-/// returns none.
+/// belongs to the caller ([`proves_address`]). `browser` is the maximum age of a browser session.
 pub(crate) fn invited_address(
     caller: &Person,
     browser: TimeDelta,
     now: Time,
 ) -> Result<Option<EmailAddress>> {
-    let signed_in = |most: TimeDelta| caller.user.last_login_at.is_some_and(|at| now - at <= most);
-    let is_current = match &caller.session {
-        Some(session) if session.kind == SessionKind::Cli => {
-            now - session.created_at <= RECENT_LOGIN && signed_in(browser + RECENT_LOGIN)
-        }
-        Some(_) => true,
-        None => caller.identity.email.is_some() || signed_in(RECENT_LOGIN),
-    };
-    if is_current { Ok(caller.verified_email()) } else { Err(SIGN_IN_REQUIRED) }
+    if proves_address(caller, browser, now) {
+        Ok(caller.verified_email())
+    } else {
+        Err(SIGN_IN_REQUIRED)
+    }
 }
 
 /// Loads the pending invitation with this token if it is addressed to the caller.

@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::resource_type;
-use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Error, Result, SessionId, SessionKind, Subject};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
+use crate::model::{Error, Result, SessionId, SessionKind, Subject, UserId};
 use crate::store::SessionRecord;
 
-/// Revokes one of the caller's sessions.
+/// Revokes one of the caller's sessions. If it is a browser session, also revokes the caller's
+/// approvals of device logins, because the session may have approved them.
 #[derive(Debug)]
 pub struct RevokeSession {
     /// ID of the session; `None`, treated as an unknown session, if the given string is not a valid
@@ -22,7 +23,8 @@ pub struct RevokeCliSession {
     pub session: Option<SessionId>,
 }
 
-/// Revokes all sessions of the caller except the session that made the request.
+/// Revokes all sessions of the caller except the session that made the request, and the caller's
+/// approvals of device logins, so that no client gets a new session.
 #[derive(Debug)]
 pub struct RevokeOtherSessions;
 
@@ -44,6 +46,10 @@ impl Operation for RevokeSession {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let session = self.session.ok_or(Error::NotFound(Subject::Session))?;
         let found = own_session(cx, session).await?;
+        // A command-line session approves no device logins.
+        if found.kind == SessionKind::Browser {
+            revoke_approvals(cx, found.user).await?;
+        }
         revoke(cx, &found).await
     }
 }
@@ -78,6 +84,7 @@ impl Operation for RevokeOtherSessions {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<RevokedSessions> {
         let (user, current) = (cx.caller.person()?.id, cx.caller.session());
+        revoke_approvals(cx, user).await?;
         let revoked = cx.tx().delete_sessions(user, current).await?;
         cx.audit.team = cx.personal_team().await?;
         cx.add_detail("revoked", revoked);
@@ -90,6 +97,15 @@ async fn own_session(cx: &mut Context<'_, Write>, session: SessionId) -> Result<
     let user = cx.caller.person()?.id;
     let own = cx.reads().sessions(user).await?;
     own.into_iter().find(|own| own.id == session).ok_or(Error::NotFound(Subject::Session))
+}
+
+/// Deletes the device logins that the user has decided, so that clients get no sessions for them.
+/// Locks the user first, so that no device login is approved or redeemed until the end of the
+/// transaction.
+async fn revoke_approvals(cx: &mut Context<'_, Write>, user: UserId) -> Result<()> {
+    cx.lock(Lock::User(user)).await.map_err(|error| error.or_not_found(Subject::User))?;
+    cx.tx().delete_device_logins(user).await?;
+    Ok(())
 }
 
 /// Deletes a session of the caller, and sets the resource of the audit entry.

@@ -2,7 +2,7 @@
 
 use super::User;
 use super::locked_user;
-use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
+use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task, Write};
 use crate::model::names::is_invisible;
 use crate::model::{
     DisplayName, EmailAddress, Error, Identity, Result, Role, Slug, Subject, TeamId, Time, UserId,
@@ -13,6 +13,9 @@ use crate::teams;
 /// Task that creates or updates the caller's account from the claims of the identity provider's
 /// token. A new user gets a personal team. If the token contains no e-mail address, the service
 /// asks the identity provider for the user's current claims.
+///
+/// With a session, the task only returns the user: a session has no claims of the identity
+/// provider, so its use is not a sign-in.
 #[derive(Debug)]
 pub struct SyncUser;
 
@@ -22,12 +25,19 @@ struct ConcludeSignIn {
     identity: Identity,
 }
 
+/// Loads the caller's account without changes.
+#[derive(Debug)]
+struct ReadAccount;
+
 impl Task for SyncUser {
     const NAME: &'static str = <ConcludeSignIn as Operation>::NAME;
     const CALLERS: Callers = <ConcludeSignIn as Operation>::CALLERS;
     type Output = User;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<User> {
+        if caller.session().is_some() {
+            return engine.perform(caller, ReadAccount).await;
+        }
         let mut identity = caller.identity()?.clone();
         if let (Some(token), Some(verifier)) = (identity.token.take(), &engine.ports().identity) {
             identity = verifier.enrich(token.reveal(), identity).await?;
@@ -55,6 +65,21 @@ impl Operation for ConcludeSignIn {
         // Sign-ins are recorded in the audit log of the user's personal team.
         let own = memberships.iter().find(|own| own.is_personal_of(user.id));
         cx.audit.team = own.map(|own| own.team.id);
+        Ok(User::new(user, memberships))
+    }
+}
+
+impl Operation for ReadAccount {
+    const NAME: &'static str = <ConcludeSignIn as Operation>::NAME;
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = User;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<User> {
+        let id = cx.caller.person()?.id;
+        let user = cx.reads().user(id).await?.ok_or(Error::NotFound(Subject::User))?;
+        let memberships = cx.reads().memberships(id).await?;
         Ok(User::new(user, memberships))
     }
 }

@@ -58,6 +58,39 @@ async fn a_user_signs_in_and_comes_back_to_the_code(kind: Kind) {
     assert!(shown.is(200).text().contains("laptop"), "{}", shown.text());
 }
 
+/// Starts a server, signs a user in with a browser, and approves a device login with it. Returns
+/// the server, the browser and the device login.
+async fn approved(kind: Kind) -> (App, Browser, Value) {
+    let (app, provider) = serve(kind).await;
+    let mut browser = app.browser();
+    sign_in(&mut browser, &provider).await;
+    let login = start(&app).await;
+    let code = login["user_code"].as_str().unwrap();
+    browser.submit("/device", &[("user_code", code), ("decision", "approve")]).await.is(200);
+    (app, browser, login)
+}
+
+async fn revoking_the_session_of_a_browser_ends_approved_logins(kind: Kind) {
+    let (app, mut browser, login) = approved(kind).await;
+    let sessions = browser.follow("/api/v1/auth/sessions").await.is(200).json();
+    let path = format!("/api/v1/auth/sessions/{}", sessions["sessions"][0]["id"].as_str().unwrap());
+    let cookie = format!("__Host-session={}", browser.cookie("__Host-session").unwrap());
+
+    let own =
+        [("host", "secrets.test"), ("sec-fetch-site", "same-origin"), ("cookie", cookie.as_str())];
+    app.anonymous().raw("DELETE".parse().unwrap(), &path, &own, "").await.is(204);
+
+    poll(&app, &login).await.is(400).says("invalid_grant");
+}
+
+async fn a_user_who_signs_out_keeps_approved_logins(kind: Kind) {
+    let (app, mut browser, login) = approved(kind).await;
+
+    browser.submit("/api/v1/auth/sign-out", &[]).await.is(204);
+
+    poll(&app, &login).await.is(200);
+}
+
 /// Approves the device login with this user code, with the session cookie of a browser and these
 /// additional headers.
 async fn decide(app: &App, browser: &Browser, code: &str, extra: &[(&str, &str)]) -> Reply {
@@ -131,4 +164,6 @@ on_every_store!(;
     another_site_approves_nothing,
     a_link_of_another_site_shows_nothing,
     a_session_that_has_ended_approves_nothing,
+    revoking_the_session_of_a_browser_ends_approved_logins,
+    a_user_who_signs_out_keeps_approved_logins,
 );

@@ -173,11 +173,11 @@ impl NoAnswer {
             if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// True if the provider could not be reached or responded with an error status, so that other
-    /// requests would fail too.
+    /// True if the provider did not respond, because the connection failed or the timeout elapsed,
+    /// so that other requests would fail too. An error status is a response: it can concern only
+    /// this request, such as a status 429 for a user who sent too many requests.
     pub(super) fn is_unreachable(&self) -> bool {
-        let Self::NotFetched(_, reason) = self else { return false };
-        matches!(reason, NotFetched::TooSlow | NotFetched::Failed(_) | NotFetched::Status(_))
+        matches!(self, Self::NotFetched(_, NotFetched::TooSlow | NotFetched::Failed(_)))
     }
 }
 

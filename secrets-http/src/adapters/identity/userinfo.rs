@@ -1,7 +1,9 @@
 //! Userinfo endpoint of a token issuer. It is asked at sign-in if a token has no e-mail address.
 //!
-//! At most one request to the issuer runs at a time. After a failed request, no new request is made
-//! for a while, and each sign-in during that time fails immediately.
+//! At most one request to the issuer runs at a time. After a request without a response, no new
+//! request is made for a while, and each sign-in during that time fails immediately. A response
+//! with an error status fails only the sign-in that requested it: it can concern one user, and must
+//! not prevent the sign-ins of others.
 
 use std::sync::Arc;
 
@@ -34,7 +36,8 @@ impl Userinfo {
 
     /// Fetches the profile of the token's user. Returns `None` if the issuer has no userinfo
     /// endpoint, or if the response is about another user. Fails with `Invalid` if the issuer
-    /// refuses the token.
+    /// refuses the token, and with `Unavailable` if the issuer responds with another error or does
+    /// not respond.
     pub(super) async fn profile(
         &self,
         provider: &Provider,

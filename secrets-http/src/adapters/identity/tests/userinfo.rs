@@ -1,5 +1,7 @@
 //! Tests of the userinfo endpoint, which provides the user data that a token lacks.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 async fn with_userinfo(answer: Value) -> Issuer {
@@ -12,6 +14,27 @@ async fn with_userinfo(answer: Value) -> Issuer {
     }));
     issuer.put("/me", StatusCode::OK, answer.to_string());
     issuer
+}
+
+/// Starts a userinfo endpoint that closes each connection without a response. Returns the issuer
+/// and the number of connections to the endpoint.
+async fn with_broken_userinfo() -> (Issuer, Arc<AtomicUsize>) {
+    let issuer = Issuer::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, address) = (issuer.url(), listener.local_addr().unwrap());
+    issuer.discovery(&json!({
+        "issuer": url,
+        "jwks_uri": format!("{url}/keys"),
+        "userinfo_endpoint": format!("http://{address}/me"),
+    }));
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while listener.accept().await.is_ok() {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (issuer, connections)
 }
 
 async fn enriched(issuer: &Issuer, token: &str) -> Identity {
@@ -96,10 +119,36 @@ async fn a_token_that_the_endpoint_refuses_is_invalid() {
     }
 }
 
+/// Checks that an error status fails only the sign-in that got it: another user signs in right
+/// after it.
 #[tokio::test]
-async fn an_endpoint_that_failed_is_not_asked_at_once() {
-    let issuer = with_userinfo(json!({})).await;
-    issuer.put("/me", StatusCode::BAD_GATEWAY, "");
+async fn an_error_status_fails_one_sign_in_and_no_other() {
+    for status in [
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::INTERNAL_SERVER_ERROR,
+        StatusCode::BAD_GATEWAY,
+        StatusCode::FOUND,
+    ] {
+        let issuer = with_userinfo(json!({ "sub": "bob", "email": "b@example.com" })).await;
+        let working = issuer.0.lock().unwrap().documents["/me"].clone();
+        let (verifier, alice) = (issuer.verifier(steady()), issuer.token(1));
+        let bob = issuer.token_with(1, "sub", json!("bob"));
+        let identities =
+            (verifier.verify(&alice).await.unwrap(), verifier.verify(&bob).await.unwrap());
+
+        issuer.put("/me", status, "");
+        let failed = verifier.enrich(&alice, identities.0).await;
+        issuer.put("/me", working.0, working.1);
+        let signed_in = verifier.enrich(&bob, identities.1).await.unwrap();
+
+        assert!(is_unavailable(&failed), "{status}");
+        assert_eq!(signed_in.email.as_deref(), Some("b@example.com"), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_did_not_respond_is_not_asked_at_once() {
+    let (issuer, connections) = with_broken_userinfo().await;
     let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
     let identity = verifier.verify(&token).await.unwrap();
 
@@ -107,20 +156,23 @@ async fn an_endpoint_that_failed_is_not_asked_at_once() {
         assert!(is_unavailable(&verifier.enrich(&token, identity.clone()).await));
     }
 
-    assert_eq!(issuer.asked("/me"), 1);
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
-async fn an_endpoint_that_failed_is_asked_again_after_a_pause() {
+async fn an_endpoint_that_did_not_respond_is_asked_again_after_a_pause() {
     let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;
-    let working = issuer.0.lock().unwrap().documents["/me"].clone();
-    issuer.put("/me", StatusCode::BAD_GATEWAY, "");
-    let (verifier, token) = (issuer.verifier(short()), issuer.token(1));
+    let hasty =
+        Timings { fetch: Duration::from_secs(2), retry_pause: short().retry_pause, ..steady() };
+    let (verifier, token) = (issuer.verifier(hasty), issuer.token(1));
     let identity = verifier.verify(&token).await.unwrap();
+    // Caches the discovery document, so that only the request to the endpoint is too slow.
+    verifier.enrich(&token, identity.clone()).await.unwrap();
 
+    issuer.delay(Duration::from_secs(30));
     let failed = verifier.enrich(&token, identity.clone()).await;
-    issuer.put("/me", working.0, working.1);
-    sleep(short().retry_pause).await;
+    issuer.delay(Duration::ZERO);
+    sleep(hasty.retry_pause).await;
     let again = verifier.enrich(&token, identity).await.unwrap();
 
     assert!(is_unavailable(&failed));
