@@ -51,6 +51,13 @@ pub(crate) struct SecretMemory {
     reserved: Vec<ReservedMemory>,
 }
 
+impl SecretMemory {
+    /// Releases the memory. The operation must no longer hold the secrets for which it was reserved.
+    pub(crate) fn release(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// Row that a transaction locks until its end. Every transaction locks rows in the order of the
 /// variants of this type, which prevents deadlocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,10 +156,10 @@ impl<'a, A: Access> Context<'a, A> {
     }
 
     /// Reserves memory for `bytes` bytes of secrets, from the caller's share of the memory budget,
-    /// until the output of the operation is returned or [`release_memory`](Self::release_memory) is
-    /// called. Waits until the memory is free; a write fails at once instead, because others may
-    /// wait for its transaction. Reserves nothing while at most 64 KiB of the requested memory are
-    /// unreserved.
+    /// until the output of the operation is returned or the memory is
+    /// [released](SecretMemory::release). Waits until the memory is free; a write fails at once
+    /// instead, because others may wait for its transaction. Reserves nothing while at most 64 KiB of
+    /// the requested memory are unreserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;
@@ -170,12 +177,6 @@ impl<'a, A: Access> Context<'a, A> {
         };
         self.memory.reserved.extend(reserved);
         Ok(())
-    }
-
-    /// Releases all memory that [`reserve_memory`](Self::reserve_memory) has reserved. The operation
-    /// must no longer hold the secrets for which it was reserved.
-    pub(crate) fn release_memory(&mut self) {
-        self.memory = SecretMemory::default();
     }
 
     /// Consumes the context and returns its reader or its open transaction, which is not committed

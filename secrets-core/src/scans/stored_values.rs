@@ -103,7 +103,7 @@ impl StoredValues {
         for link in view.chain {
             self.add(cx, &view.scope, &link.secrets).await?;
         }
-        cx.release_memory();
+        cx.memory.release();
         Ok(())
     }
 
