@@ -14,7 +14,7 @@ const MAX_STEPS = 100;
 /** @type {Staged} */
 export const NOTHING_STAGED = { changes: new Map(), past: [], future: [] };
 
-/** ID of a cell's secret, with the ID of its environment: of its staged change, and of its value. @param {string} environment @param {string} key */
+/** ID of a cell's secret, also of its staged change. @param {string} environment @param {string} key */
 export const secretId = (environment, key) => `${environment}/${key}`;
 
 /**
@@ -31,8 +31,8 @@ export const isRemoval = (change) => change?.action === "hide" || change?.action
 export const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
- * Combines a change with the staged change of the same cell. A new description and a new value are both kept. A secret
- * that is to be hidden or deleted gets no description.
+ * Combines a change with the staged change of the same cell. A new description and a new value are both kept, but
+ * a removed secret gets no description.
  * @param {Change | undefined} before @param {Change} next
  * @returns {Change | null} `null` if nothing remains to be changed
  */
@@ -40,9 +40,9 @@ function combined(before, next) {
   // The version of the first change stays: a later change by another user is then a conflict.
   const base = before ? before.base : next.base;
   if (next.action === "delete" && base === 0) return null;
-  if (before && isRemoval(before) && next.action === "describe") return before;
-  const hasValue = before?.action === "set" || before?.action === "copy";
-  if (next.action === "describe" && before && hasValue) return { ...before, description: next.description };
+  if (next.action === "describe" && before && before.action !== "describe") {
+    return isRemoval(before) ? before : { ...before, description: next.description };
+  }
   const takesDescription = next.action === "set" || next.action === "copy";
   const description = next.description ?? (takesDescription ? before?.description : undefined);
   return description === undefined ? { ...next, base } : { ...next, base, description };

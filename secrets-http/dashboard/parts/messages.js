@@ -119,10 +119,9 @@ export function Dialog({ title, onClose, onConfirm, children, actions, kind = ""
     event.preventDefault();
     onClose?.();
   };
-  // A browser closes a dialog although `cancel` is prevented if Esc is pressed twice. An unmounted dialog has no element.
+  // Browsers without `closedby` close the dialog at the second Esc. An unmounted dialog has no element.
   const closed = () => dialog.current && (onClose ? onClose() : dialog.current.showModal());
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    if (!onClose && event.key === "Escape") event.preventDefault();
     if (!onConfirm || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     onConfirm(event);
