@@ -263,6 +263,19 @@ const PURGED: [PurgeRows; 7] = [
 ];
 
 impl State {
+    /// Returns the team that owns an environment, also if the project is deleted.
+    pub(super) fn team_of(&self, environment: EnvironmentId) -> Option<TeamId> {
+        let project = self.environments.get(&environment)?.project;
+        let deleted = || Some(self.deleted_projects.get(&project)?.1.team);
+        self.projects.get(&project).map(|project| project.team).or_else(deleted)
+    }
+
+    /// Returns a project, and true if the project is deleted.
+    pub(super) fn find_project(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
+        let deleted = || self.deleted_projects.get(&project).map(|found| (found.1.clone(), true));
+        self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)
+    }
+
     /// Returns the projects with a rotation that a worker has leased at `now` and that has an
     /// unfinished attempt.
     fn projects_with_running_attempts(&self, now: Time) -> BTreeSet<ProjectId> {

@@ -10,9 +10,8 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationFailure, RotationLocation,
-    RotationReads, RotationRecord, RotationSchedule, RotationSettings, RotationWrites, StoreError,
-    StoreResult,
+    AttemptRecord, DueRotation, Lease, RotationFailure, RotationLocation, RotationReads,
+    RotationRecord, RotationSchedule, RotationSettings, RotationWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -65,21 +64,12 @@ impl<S: Snapshot> RotationReads for Session<S> {
 
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64> {
         let state = self.state();
-        let counts = |rotation: &RotationRecord| {
-            let environment = state.environments.get(&rotation.environment);
-            let project = environment.and_then(|at| state.projects.get(&at.project));
-            project.is_some_and(|project| project.team == team)
-        };
-        Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
+        let is_of_team = |project| state.projects.get(&project).is_some_and(|it| it.team == team);
+        Ok(state.count_rotations(is_of_team))
     }
 
     async fn count_project_rotations(&mut self, project: ProjectId) -> StoreResult<u64> {
-        let state = self.state();
-        let counts = |rotation: &RotationRecord| {
-            let environment = state.environments.get(&rotation.environment);
-            environment.is_some_and(|environment| environment.project == project)
-        };
-        Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
+        Ok(self.state().count_rotations(|other| other == project))
     }
 
     async fn due_rotations(
@@ -339,6 +329,13 @@ const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {
+    /// Returns the number of rotations in the projects that `counts` accepts.
+    fn count_rotations(&self, counts: impl Fn(ProjectId) -> bool) -> u64 {
+        let environments = self.rotations.values().map(|rotation| rotation.environment);
+        let projects = environments.filter_map(|id| Some(self.environments.get(&id)?.project));
+        projects.filter(|project| counts(*project)).map(|_| 1).sum()
+    }
+
     /// Deletes the rotations for which `is_selected` returns true, with their attempts, leases,
     /// reserved secret keys and webhooks.
     pub(super) fn forget_rotations(&mut self, is_selected: impl Fn(&RotationRecord) -> bool) {
@@ -366,13 +363,6 @@ impl State {
         rotations.filter(move |rotation: &&RotationRecord| rotation.environment == environment)
     }
 
-    /// Returns the team that owns an environment, also if the project is deleted.
-    fn team_of(&self, environment: EnvironmentId) -> Option<TeamId> {
-        let project = self.environments.get(&environment)?.project;
-        let deleted = || Some(self.deleted_projects.get(&project)?.1.team);
-        self.projects.get(&project).map(|project| project.team).or_else(deleted)
-    }
-
     fn attempts_of(&self, rotation: RotationId) -> impl Iterator<Item = &AttemptRecord> {
         let attempts = self.attempts.values().map(AsRef::as_ref);
         attempts.filter(move |attempt: &&AttemptRecord| attempt.rotation == rotation)
@@ -389,12 +379,6 @@ impl State {
         let is_managed =
             |key: &SecretKey| self.managed_keys.contains_key(&(environment, key.clone()));
         keys.into_iter().filter(is_managed).collect()
-    }
-
-    /// Returns a project, and true if the project is deleted.
-    fn find_project(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
-        let deleted = || self.deleted_projects.get(&project).map(|found| (found.1.clone(), true));
-        self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)
     }
 
     pub(super) fn is_leased(&self, rotation: RotationId, now: Time) -> bool {

@@ -7,7 +7,7 @@ use std::{fs, process, thread};
 use secrets_core::testing::folder;
 use secrets_core::testing::fuzz::assert_no_echo;
 
-use crate::program::config::read_from;
+use crate::program::config::{flag_names, read_from};
 
 /// Texts of inputs that are skipped: names of settings whose value is the path of a file, and the
 /// escape sequences with which TOML could write such a name.
@@ -60,9 +60,9 @@ pub fn config(bytes: &[u8]) {
     let words = words.join("\n");
     // Clap leaves out control characters.
     let printed = words.replace(char::is_control, "");
-    // Failures name the file.
-    let path = path.to_string_lossy();
-    let known = [EXAMPLES, &words, &printed, &path, &names(lines), &names(file)].join("\n");
+    // Failures name the file, and propose flags.
+    let (path, flags) = (path.to_string_lossy(), flag_names().join("\n"));
+    let known = [EXAMPLES, &words, &printed, &path, &flags, &names(lines), &names(file)].join("\n");
     for (_, value) in variables {
         assert_no_echo(value.as_bytes(), &failure.message, &known);
     }

@@ -1,10 +1,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::slice::from_ref;
 
-use sqlx::{AssertSqlSafe, Row, SqlitePool};
+use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
-use super::tables::{anonymizations, attempts, audit, due, resolve, tokens, webhooks};
 use super::transactions::BEGIN;
 use super::*;
 use crate::model::{Cause, Principal};
@@ -12,6 +11,7 @@ use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, entry, next_version, sealed, secret};
 use crate::testing::{folder, patient};
 
+mod plans;
 mod purged_projects;
 
 async fn opened() -> (SqlStore, TempDir) {
@@ -19,116 +19,11 @@ async fn opened() -> (SqlStore, TempDir) {
     (open(&folder.path().join("secrets.db"), StoreOptions::default()).await.unwrap(), folder)
 }
 
-/// Returns the steps of the query plan of a statement.
-async fn plan(pool: &SqlitePool, text: &str) -> Vec<String> {
-    let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-    let rows = explained.fetch_all(pool).await.unwrap();
-    rows.iter().map(|row| row.get("detail")).collect()
-}
-
 fn unavailable<T>(result: StoreResult<T>) -> Cause {
     match result {
         Err(StoreError::Unavailable(cause)) => cause,
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("it is available"),
-    }
-}
-
-#[tokio::test]
-async fn resolving_an_environment_scans_no_secrets() {
-    let (store, _folder) = opened().await;
-
-    for text in [resolve::KEY, resolve::OWN, resolve::ALL] {
-        let plan = plan(&store.pools().readers, text).await;
-
-        assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
-        assert!(!plan.iter().any(|step| step.starts_with("SCAN s")), "{plan:#?}");
-    }
-}
-
-#[tokio::test]
-async fn a_replacement_scans_no_table() {
-    let (store, _folder) = opened().await;
-    let world = World::build(&store).await;
-    let next = ["ONE", "TWO"].map(|key| next_version(&secret(&world.staging, key)));
-
-    let statements = replacement::replacement(&next).into_string();
-    for text in statements.split(';') {
-        let plan = plan(&store.pools().writers, text).await;
-
-        // The new versions, and their sums.
-        let is_small = |step: &String| {
-            ["next", "CONSTANT ROWS", "growth"].iter().any(|part| step.contains(part))
-        };
-        let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));
-        assert!(scans.all(is_small), "{plan:#?}");
-        assert!(plan.iter().any(|step| step.starts_with("SEARCH")), "{plan:#?}");
-    }
-}
-
-#[tokio::test]
-async fn due_rows_are_found_along_their_index() {
-    let (store, _folder) = opened().await;
-
-    for (text, index) in [
-        (due::WORK, "SEARCH r USING INDEX rotations_work"),
-        (due::WORK_AFTER, "SEARCH r USING INDEX rotations_work"),
-        (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
-        (anonymizations::ENTRIES, "SEARCH audit_log USING INDEX audit_log_actor"),
-    ] {
-        let plan = plan(&store.pools().readers, text).await;
-
-        assert!(plan[0].starts_with(index), "{plan:#?}");
-        assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
-    }
-}
-
-#[tokio::test]
-async fn surplus_rows_are_found_along_their_index() {
-    let (store, _folder) = opened().await;
-
-    for (text, index) in [
-        (webhooks::FAIL_SURPLUS, "INDEX webhook_deliveries_webhook (webhook_id=?)"),
-        (webhooks::DELETE_SURPLUS, "INDEX webhook_deliveries_webhook (webhook_id=?)"),
-        (attempts::TRIM, "INDEX sqlite_autoindex_rotation_attempts_2 (rotation_id=?)"),
-    ] {
-        let plan = plan(&store.pools().writers, text).await;
-
-        assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
-        // The deliveries that were examined.
-        let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));
-        assert!(scans.all(|step| step == "SCAN d"), "{plan:#?}");
-    }
-}
-
-#[tokio::test]
-async fn the_next_team_of_the_audit_log_is_found_along_the_index_of_chains() {
-    let (store, _folder) = opened().await;
-
-    let plan = plan(&store.pools().readers, audit::NEXT_AUDITED_TEAM).await;
-
-    assert_eq!(plan.len(), 1, "{plan:?}");
-    assert!(plan[0].contains("SEARCH") && plan[0].contains("audit_log_chain"), "{plan:?}");
-}
-
-#[tokio::test]
-async fn new_entries_are_found_along_their_index() {
-    let (store, _folder) = opened().await;
-    let of_a_team = format!("SELECT * FROM audit_log WHERE team_id = $1{}$2", audit::UNSEALED);
-    let of_none = format!("SELECT * FROM audit_log WHERE team_id IS NULL{}$1", audit::UNSEALED);
-    let counted = format!(
-        "SELECT COUNT(*) FROM (SELECT 1 FROM audit_log WHERE team_id = $1{}$2) AS unsealed",
-        audit::UNSEALED
-    );
-
-    for (text, count) in [(audit::UNSEALED_TEAMS, 3), (&of_a_team, 1), (&of_none, 1), (&counted, 1)]
-    {
-        let plan = plan(&store.pools().readers, text).await;
-
-        let searches: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
-        let indexes = ["INDEX audit_log_unsealed", "(team_id=? AND position=?)"];
-        let is_short = |step: &&String| indexes.iter().any(|index| step.contains(index));
-        assert!(searches.len() == count && searches.iter().all(is_short), "{plan:#?}");
     }
 }
 

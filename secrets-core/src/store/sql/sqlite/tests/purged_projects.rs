@@ -1,7 +1,5 @@
-//! Tests of the queries that leave out purged projects, and of projects that programs of earlier
-//! versions have purged.
+//! Tests of projects that programs of earlier versions have purged.
 
-use super::super::tables::{projects, teams};
 use super::*;
 use crate::model::ProjectId;
 use crate::store::{PurgeProgress, Tx};
@@ -27,23 +25,6 @@ async fn purgeable(store: &SqlStore) -> Vec<ProjectId> {
     let mut reads = store.read().await.unwrap();
     let projects = reads.purgeable_projects(at(99), at(99), 9).await.unwrap();
     projects.iter().map(|project| project.id).collect()
-}
-
-#[tokio::test]
-async fn purged_projects_are_not_visited() {
-    let (store, _folder) = opened().await;
-    let pools = store.pools();
-
-    let list = plan(&pools.readers, projects::PURGEABLE).await;
-    let sum = plan(&pools.readers, teams::STORED_BYTES).await;
-
-    let index = "SEARCH p USING INDEX projects_deleted (deleted_at>? AND deleted_at<?)";
-    assert_eq!(list[0], index, "{list:#?}");
-    assert!(!list.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{list:#?}");
-    for range in ["(team_id=? AND deleted_at=?)", "(team_id=? AND deleted_at>?)"] {
-        let index = format!("SEARCH projects USING INDEX projects_team_deleted {range}");
-        assert!(sum.contains(&index), "{sum:#?}");
-    }
 }
 
 #[tokio::test]
