@@ -211,7 +211,7 @@ def test_a_redirect_is_named_and_not_followed(host: Host, status: int) -> None:
 
 @pytest.mark.parametrize("status", [200, 302, 503])
 def test_texts_of_a_response_in_an_error_are_plain(status: int) -> None:
-    """The bytes 0x9b and 0x85 are control characters, too: headers are decoded as Latin-1."""
+    """The byte 0x9b is a control character, too: headers are decoded as Latin-1."""
     head = b"HTTP/1.1 %d \x1b[2J\x9b31m%s\r\n" % (status, b"x" * 5000)
     head += b"X-Request-Id: 1\x1b]0;\x07\r\nLocation: http://\x1bc\x9b.test/\r\n"
 
@@ -227,7 +227,7 @@ def test_texts_of_a_response_in_an_error_are_plain(status: int) -> None:
 def test_a_redirect_to_an_invalid_url_is_an_error_of_the_package(host: Host) -> None:
     host.answers = [(302, HTML | {"Location": "http://[secrets.test/"}, PAGE)]
 
-    with pytest.raises(package.InternalError, match="redirects to another path"):
+    with pytest.raises(package.InternalError, match="redirects to an invalid URL"):
         Client(host.url).project.list()
 
 

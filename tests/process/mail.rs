@@ -120,6 +120,7 @@ async fn a_permanent_refusal_is_not_retried() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let log = fs::read_to_string(&path).unwrap();
+    assert!(log.contains("refused for good"), "{log}");
     assert!(log.contains("the mail server answered 550"), "{log}");
     assert!(!log.contains("bob@example.com"), "no address is in the log");
     assert_eq!(server.messages(), Vec::<String>::new());

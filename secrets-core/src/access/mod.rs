@@ -30,4 +30,4 @@ pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};
 pub(crate) use restore::RESTORE_PERIOD;
 pub use scope::{EnvironmentScope, ProjectScope, TeamScope, View};
-pub(crate) use size::{chain_size, size_text};
+pub(crate) use size::{chain_size, reserve_within_limit};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::engine::{Access, Context};
 use crate::model::{Code, Error, Result};
 use crate::store::{ChainLink, ResolvedEnvironment};
 
@@ -17,6 +18,21 @@ pub(super) fn check_size(earlier: usize, bytes: usize, limit: usize) -> Result<(
         return Err(too_large(limit, earlier > 0));
     }
     Ok(())
+}
+
+/// Reserves memory for `bytes` more bytes of secrets. Fails if all secrets of the operation exceed the
+/// size of a response; `reason` builds the message from that limit.
+pub(crate) async fn reserve_within_limit<A: Access>(
+    cx: &mut Context<'_, A>,
+    bytes: usize,
+    reason: impl FnOnce(&str) -> String,
+) -> Result<()> {
+    let limit = cx.options().max_answer_bytes;
+    if cx.memory.total.saturating_add(bytes) > limit {
+        let reason = reason(&size_text(limit)).into();
+        return Err(Error::Refused { code: Code::AnswerTooLarge, reason });
+    }
+    cx.reserve_memory(bytes).await
 }
 
 /// Adds the size of further secrets of the requested keys to the size of the secrets before them.
@@ -45,7 +61,7 @@ fn too_large(limit: usize, are_several: bool) -> Error {
 }
 
 /// Formats a number of bytes in MiB if it is a multiple of 1 MiB, otherwise in KiB.
-pub(crate) fn size_text(bytes: usize) -> String {
+fn size_text(bytes: usize) -> String {
     if bytes.is_multiple_of(MIB) {
         format!("{} MiB", bytes / MIB)
     } else {

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{LIFETIME, mail};
-use super::{invitation_token, page};
+use super::{LIFETIME, accept_url, mail};
 use crate::access::{NOT_A_MEMBER, TeamScope, check_role_approval};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -82,7 +81,7 @@ impl Operation for InviteMember {
         let is_mailed = mail::enqueue(cx, &invitation).await?;
         cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
         cx.add_detail("role", role.as_str());
-        let link = (!is_mailed).then(|| page(&self.links, &invitation_token(cx, &invitation)));
+        let link = (!is_mailed).then(|| accept_url(cx, &invitation, &self.links));
         Ok(TeamMember::invited(invitation, link))
     }
 }

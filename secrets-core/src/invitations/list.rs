@@ -28,9 +28,10 @@ impl Operation for ListInvitations {
         let now = cx.now();
         let invitations = cx.reads().invitations(team).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
+        let sends_mail = cx.ports().mail.is_some();
         let shown = pending.map(|invitation| {
-            let accept_url = accept_url(cx, &invitation, &self.links);
-            TeamInvitation::new(invitation, accept_url)
+            let link = (!sends_mail).then(|| accept_url(cx, &invitation, &self.links));
+            TeamInvitation::new(invitation, link)
         });
         Ok(shown.collect())
     }

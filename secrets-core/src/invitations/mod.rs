@@ -64,8 +64,8 @@ pub struct TeamInvitation {
     pub last_sent_at: Time,
     /// Creation time of the invitation.
     pub created_at: Time,
-    /// URL of the page to accept the invitation. Present only if the service sends no e-mail; the
-    /// inviter must then send the URL to the invited person.
+    /// URL of the page to accept the invitation. Present only if the service is not configured to
+    /// send e-mail; the inviter must then send the URL to the invited person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
 }
@@ -199,14 +199,14 @@ fn invitation_token<A: Access>(
     InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
-/// Returns the URL of the page to accept an invitation, if the service sends no e-mail. The inviter
-/// must then send the URL to the invited person.
+/// Returns the URL of the page to accept an invitation, for an inviter who must send it to the
+/// invited person.
 fn accept_url<A: Access>(
     cx: &Context<'_, A>,
     invitation: &InvitationRecord,
     links: &BaseUrl,
-) -> Option<String> {
-    cx.ports().mail.is_none().then(|| page(links, &invitation_token(cx, invitation)))
+) -> String {
+    page(links, &invitation_token(cx, invitation))
 }
 
 /// Returns the URL of the page that explains how to accept an invitation.

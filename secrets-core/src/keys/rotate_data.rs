@@ -91,12 +91,12 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
             }
             match encrypt_again(engine, key).await {
                 Ok(()) => failures.clear(item),
-                // If the records of one project are searched too slowly, the others continue.
-                Err(error @ Error::Unavailable(_)) if unavailable.is_ok() => {
+                // The records of this project may be searched too slowly. If the store itself is
+                // unavailable, the next page of keys cannot be read, and that ends the run.
+                Err(error @ Error::Unavailable(_)) => {
                     failures.report(item, &error, engine.now());
                     unavailable = Err(error);
                 }
-                Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => drop(failures.report(item, &error, engine.now())),
             }
         }
@@ -143,7 +143,8 @@ async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     let mut reads = engine.store().read().await?;
     let environments = reads.all_environments(keys.project).await?;
     drop(reads);
-    // One environment at a time: its size is limited, and so is the time of each search.
+    // One environment at a time, so that each search takes a short time however large the project
+    // is.
     for environment in environments {
         for column in SealedColumn::ALL {
             let mut after = Some((Uuid::nil(), 0));
@@ -187,8 +188,9 @@ impl Keys {
     }
 
     /// Re-encrypts the next batch of records in a column of an environment, in one transaction, and
-    /// counts them in `seen`. Returns the position of the last record of the batch; `None` if there was no record.
-    /// If several nodes re-encrypt records of the same key, only one runs a batch at a time.
+    /// counts them in `seen`. Returns the position of the last record of the batch; `None` if there
+    /// was no record. If several nodes re-encrypt records of the same key, only one runs a batch at a
+    /// time.
     async fn encrypt_batch(
         &self,
         engine: &Engine,

@@ -66,9 +66,9 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
         for project in &expired {
             let item = WorkItem::ProjectPurge(project.id);
             match purge_project(engine, project, before).await {
-                Ok(()) => {
+                Ok(progress) => {
                     failures.clear(item);
-                    purged += 1;
+                    purged += usize::from(progress == PurgeProgress::Complete);
                 }
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
@@ -84,15 +84,24 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
     Ok(purged)
 }
 
-/// Purges a project. If the process stops at any point, the next purge continues.
-async fn purge_project(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
+/// Purges a project. If the process stops at any point, the next purge continues. Returns
+/// [`PurgeProgress::Nothing`] for a project that another node or an earlier program has purged.
+async fn purge_project(
+    engine: &Engine,
+    project: &ProjectRecord,
+    before: Time,
+) -> Result<PurgeProgress> {
     // The key of a deleted environment's project is destroyed from the beginning.
     if !project.is_deleted_environment() {
         destroy_keys(engine, project, before).await?;
     }
     failpoint::reached("after-purge-keys").await;
-    while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
-    Ok(())
+    loop {
+        let progress = purge_batch(engine, project, before).await?;
+        if progress != PurgeProgress::Partial {
+            return Ok(progress);
+        }
+    }
 }
 
 /// Destroys the keys of a project, so that its records cannot be decrypted any more, even those

@@ -27,7 +27,7 @@ const MAX_DELETED: u32 = 2_000;
 
 const _: () = assert!(
     MAX_DELETED as usize > FINDINGS && MAX_STORED_OF_TEAM as usize > FINDINGS,
-    "each scan deletes more than it stores if there is too much"
+    "a scan must delete more findings than it stores, or an excess would never end"
 );
 
 /// Stores a finished scan with its findings. A finding that the team marked as false positive or

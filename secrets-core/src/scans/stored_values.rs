@@ -94,12 +94,17 @@ impl StoredValues {
     ) -> Result<()> {
         let view = match cx.view_if_readable(path, Selection::Own).await {
             Ok(Some(view)) => view,
-            // An inheritance cycle, or an environment that is too large, is skipped.
+            // An environment with a circle of ancestors, or with too many of them, is skipped.
             Ok(None) | Err(Error::Refused { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
+        let bytes = chain_size(&view.chain);
+        // So much memory is never free for one account.
+        if bytes > cx.options().max_answer_bytes {
+            return Ok(());
+        }
         // Before anything is decrypted.
-        cx.reserve_memory(chain_size(&view.chain)).await?;
+        cx.reserve_memory(bytes).await?;
         for link in view.chain {
             self.add(cx, &view.scope, &link.secrets).await?;
         }

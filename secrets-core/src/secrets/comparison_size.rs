@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::column::Found;
 use super::comparison::ComparedSecret;
-use crate::access::size_text;
+use crate::access::reserve_within_limit;
 use crate::engine::{Context, Read};
-use crate::model::{Code, Error, Result, RotationName, SecretKey};
+use crate::model::{Result, RotationName, SecretKey};
 
 /// Size of a cell without its texts, in bytes. A cell without a secret has the same size.
 const CELL_BYTES: usize = size_of::<Option<ComparedSecret>>();
@@ -50,19 +50,12 @@ impl ComparisonSize {
             let rotation = managed.get(key).map_or(0, |rotation| rotation.as_str().len());
             bytes += key.as_str().len() + description + from + rotation;
         }
-        let limit = cx.options().max_answer_bytes;
-        if cx.memory.total.saturating_add(bytes) > limit {
-            let size = size_text(limit);
-            let reason = if self.environments == 1 {
-                format!(
-                    "the comparison exceeds {size}: read the secrets one by one, or let the \
-                     environment inherit from fewer environments"
-                )
-            } else {
-                format!("the comparison exceeds {size}: select fewer environments")
-            };
-            return Err(Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() });
-        }
-        cx.reserve_memory(bytes).await
+        let advice = if self.environments == 1 {
+            "read the secrets one by one, or let the environment inherit from fewer environments"
+        } else {
+            "select fewer environments"
+        };
+        reserve_within_limit(cx, bytes, |size| format!("the comparison exceeds {size}: {advice}"))
+            .await
     }
 }

@@ -33,7 +33,7 @@ async function save(project, changes) {
     }
     for (const { member } of group.filter(({ role }) => !role)) {
       await requests.deletePermission(project, id, member.user_id).catch((/** @type {any} */ error) => {
-        // The permission is deleted already, for example by an earlier call that failed later.
+        // Not found: the permission is deleted already, for example by an earlier call that failed later, or its environment is.
         if (error.status !== 404) throw error;
       });
     }

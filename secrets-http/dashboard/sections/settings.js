@@ -54,11 +54,13 @@ function Settings({ project, reload }) {
     await requests.changeProject(project.slug, changes);
     notify({ text: text.saved });
     await reload();
+    // The service removes spaces at the ends, so a saved edit can differ from the loaded field.
+    setEdits((current) => Object.fromEntries(Object.entries(current).filter(([field, value]) => value !== changes[field])));
   });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setEdits((current) => ({ ...current, [field]: target.value }));
   const { name, description } = { name: project.name, description: project.description ?? "", ...edits };
   const changes = changesOf(edits, project);
-  // Fields that are saved show the loaded project again.
+  // An edit that equals the loaded field is none.
   useEffect(() => setEdits((current) => changesOf(current, project)), [project]);
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();

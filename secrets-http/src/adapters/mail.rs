@@ -69,7 +69,7 @@ fn refused(reason: &str) -> DeliveryError {
 /// server (RFC 7505).
 ///
 /// Only these make a failure permanent. A reply code alone does not show what is refused: a server
-/// answers 5yz also to a wrong password (535, RFC 4954), a client that must log in first (530), a
+/// also answers 5yz to a wrong password (535, RFC 4954), a client that must log in first (530), a
 /// connection (554, RFC 5321), or a client that may not relay (550). The cause is then our
 /// configuration or the server's policy, which can be corrected while the mail waits. The same holds
 /// for the codes of the sender's address (5.1.7, 5.1.8) and for 5.1.0, which does not tell whose

@@ -20,8 +20,6 @@ mod values;
 use std::ffi::OsString;
 
 pub use self::arguments::DEV_USER;
-#[cfg(feature = "testing")]
-pub(crate) use self::arguments::flag_names;
 pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::root_key::printed as printed_root_key;

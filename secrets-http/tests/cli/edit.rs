@@ -153,7 +153,7 @@ fn an_editor_that_always_saves_garbage_ends() {
 
     let ended = edit(&project);
 
-    assert!(!ended.fails(65, "no valid document").stderr.contains("kvc_"));
+    assert!(!ended.fails(65, "problems are left").stderr.contains("kvc_"));
     assert_eq!(project.values("staging"), json!({ "A": "kvc_1", "B": "kvc_1", "C": "kvc_1" }));
 }
 
@@ -204,7 +204,7 @@ fn a_conflict_is_applied_or_discarded_only_by_a_decision() {
     let ended = project.run(&["edit", "--yes"]);
 
     assert_eq!((ended.code, rounds(&project)), (Some(0), 3), "{ended:?}");
-    assert!(ended.stderr.contains("apply or discard your change: B\n"), "{ended:?}");
+    assert!(ended.stderr.contains("(delete its line, or the secret): B\n"), "{ended:?}");
     assert!(ended.stderr.contains("B: your change is discarded"), "{ended:?}");
     let third = text(&project, 3);
     assert!(third.contains("CONFLICT: B:") && !third.contains("CONFLICT: A:"), "{third}");

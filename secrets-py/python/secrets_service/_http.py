@@ -155,7 +155,9 @@ def foreign(answer: Answer, origin: str) -> str:
     location = answer.headers.get("Location")
     if 300 <= answer.status < 400 and location:
         to = origin_of(location, origin)
-        if to not in (None, origin):
+        if to is None:
+            return f"{origin} redirects to an invalid URL (status {status})"
+        if to != origin:
             return f"{origin} redirects to {to} (status {status}): use that address"
         return f"{origin} redirects to another path (status {status}): is the address complete?"
     if answer.status in (429, 502, 503, 504):

@@ -1,11 +1,11 @@
-"""Texts of a server or proxy for messages and names of errors, without control characters."""
+"""Removes control characters from texts of a server or proxy before they are used in errors."""
 
 from __future__ import annotations
 
 import re
 
-# Maximum length of a message, and of a code, a name or a reason phrase, in characters. Another
-# server may have responded.
+# Maximum lengths in characters: of a message, and of a code, a name or a reason phrase. The text can
+# come from another server than the service, which has no such limits.
 MAX_MESSAGE = 1000
 MAX_NAME = 200
 

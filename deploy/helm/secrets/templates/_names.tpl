@@ -32,9 +32,13 @@ scheme: {{ ternary "HTTPS" "HTTP" (ne .Values.tlsSecret "") }}
 {{- with .Values.settings.epoch_path }}
 {{- $path := . }}
 {{- $kept := list }}
-{{- range $.Values.extraVolumes }}
-{{- if not (or (hasKey . "emptyDir") (hasKey . "ephemeral")) }}
-{{- $kept = append $kept .name }}
+{{- range $volume := $.Values.extraVolumes }}
+{{- $isKept := true }}
+{{- range list "emptyDir" "ephemeral" "configMap" "secret" "projected" "downwardAPI" }}
+{{- if hasKey $volume . }}{{- $isKept = false }}{{- end }}
+{{- end }}
+{{- if $isKept }}
+{{- $kept = append $kept $volume.name }}
 {{- end }}
 {{- end }}
 {{- $found := false }}

@@ -7,7 +7,7 @@ use super::super::sealing::open_value;
 use super::super::{Visible, visible};
 use super::ChangeAction;
 use super::locate::{Located, field_error, unknown_environment};
-use crate::access::size_text;
+use crate::access::reserve_within_limit;
 use crate::crypto::Plaintext;
 use crate::engine::{Context, Write};
 use crate::model::{
@@ -94,14 +94,10 @@ async fn copy(
 /// Reserves memory for `bytes` bytes of secrets that a change set copies or replaces. Fails if a
 /// change set of this size could never be made.
 pub(super) async fn reserve(cx: &mut Context<'_, Write>, bytes: usize) -> Result<()> {
-    let limit = cx.options().max_answer_bytes;
-    if cx.memory.total.saturating_add(bytes) > limit {
-        let size = size_text(limit);
-        let reason =
-            format!("the secrets to copy and replace exceed {size}: send fewer changes at a time");
-        return Err(Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() });
-    }
-    cx.reserve_memory(bytes).await
+    let reason = |size: &str| {
+        format!("the secrets to copy and replace exceed {size}: send fewer changes at a time")
+    };
+    reserve_within_limit(cx, bytes, reason).await
 }
 
 /// Returns the secret with this key; `None` if there is none. `seen` must be sorted by key.

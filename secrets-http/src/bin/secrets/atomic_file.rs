@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 pub(crate) enum Access {
     /// Mode 0600: accessible by the owner only.
     Private,
-    /// Mode 0644: readable by everybody.
+    /// Mode 0666: readable and writable by everybody, like the files of other programs.
     Shared,
     /// Mode 0755: readable and executable by everybody.
     Executable,
@@ -87,7 +87,7 @@ fn set_mode(options: &mut OpenOptions, access: Access) {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(match access {
         Access::Private => 0o600,
-        Access::Shared => 0o644,
+        Access::Shared => 0o666,
         Access::Executable => 0o755,
     });
 }

@@ -121,19 +121,6 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     }
 }
 
-/// Returns the names of all flags, with the two dashes. Error messages can propose them.
-#[cfg(feature = "testing")]
-pub(crate) fn flag_names() -> Vec<String> {
-    let mut commands = vec![program()];
-    let mut flags = Vec::new();
-    while let Some(command) = commands.pop() {
-        let long = command.get_arguments().filter_map(Arg::get_long);
-        flags.extend(long.map(|name| format!("--{name}")));
-        commands.extend(command.get_subcommands().cloned());
-    }
-    flags
-}
-
 fn program() -> Command {
     Command::new("secrets-http")
         .version(env!("CARGO_PKG_VERSION"))

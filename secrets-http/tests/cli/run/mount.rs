@@ -124,6 +124,7 @@ fn a_signal_as_soon_as_the_file_exists_leaves_no_file() {
     let (path, until) = (home.path("app.env"), Instant::now() + Duration::from_secs(20));
     while !path.exists() {
         assert!(Instant::now() < until, "there is no file");
+        std::thread::yield_now();
     }
 
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();

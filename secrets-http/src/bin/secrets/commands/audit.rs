@@ -357,9 +357,10 @@ fn line(entry: &Value) -> String {
     cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// Parses the option `--from`.
+/// Parses the option `--from` for `--follow`, which compares it with the times of entries. Otherwise,
+/// the service parses it.
 fn start(text: &str) -> Result<Time, Failure> {
-    let rule = "--from: must be a time such as 2027-01-31T00:00:00Z";
+    let rule = "--from: must be a time such as 2026-11-21T12:00:00Z";
     time(text).ok_or_else(|| Failure::new(Exit::Data, rule))
 }
 

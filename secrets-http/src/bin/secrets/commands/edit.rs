@@ -87,7 +87,8 @@ impl Session<'_> {
                 }
             }
         }
-        Err(Failure::new(Exit::Data, format!("no valid document in {MAX_ROUNDS} attempts")))
+        let message = format!("nothing was written: problems are left after {MAX_ROUNDS} attempts");
+        Err(Failure::new(Exit::Data, message))
     }
 
     /// Opens the text in the editor, and returns the text after editing. The file exists only while
@@ -146,8 +147,8 @@ impl Session<'_> {
         let open: Vec<_> = keys.filter(|key| conflicts.contains(*key)).collect();
         if !open.is_empty() {
             self.cx.output.warn(&format!(
-                "nothing was applied; the line CONFLICT above each of these secrets says how to \
-                 apply or discard your change: {}",
+                "nothing was applied; decide about the conflict of each of these secrets (delete \
+                 its line, or the secret): {}",
                 open.join(", ")
             ));
         }

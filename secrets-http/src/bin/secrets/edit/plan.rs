@@ -8,11 +8,9 @@ use crate::changes::{Action, Change};
 use crate::secret_list::Secret;
 
 /// Advice for a conflict about a secret that the user has changed.
-const CHANGED: &str =
-    "Delete this line to apply your value. To discard your value, delete it but not this line.";
+const CHANGED: &str = "To apply your value, delete this line. To discard it, keep this line and delete the secret below.";
 /// Advice for a conflict about a secret that the user has deleted.
-const DELETED: &str =
-    "Delete this line to keep the secret, or this line and the secret to delete the secret again.";
+const DELETED: &str = "To keep the secret, delete this line. To delete the secret again, delete this line and the secret below.";
 
 /// Returns the changes that turn the environment into the entries of the document. Each change,
 /// except to a hidden key, expects the version that the secret had when it was loaded.

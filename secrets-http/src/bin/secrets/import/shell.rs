@@ -31,14 +31,14 @@ struct Words<'a> {
     rest: Peekable<Chars<'a>>,
     /// Line number of the next character, starting at 1.
     line: usize,
-    /// True if all lines of the text end with a carriage return and a line feed.
+    /// True if all line breaks of the text are a carriage return and a line feed.
     is_crlf: bool,
 }
 
 impl<'a> Words<'a> {
     fn new(text: &'a str) -> Self {
-        let is_crlf =
-            text.ends_with("\r\n") && text.split_inclusive('\n').all(|line| line.ends_with("\r\n"));
+        let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let is_crlf = lines.all(|line| line.ends_with("\r\n"));
         Self { rest: text.chars().peekable(), line: 1, is_crlf }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
                     return Err(format!("line {}: {rule}", self.line));
                 }
                 _ if OPERATORS.contains(&c) => {
-                    let rule = "and ; & | < > ( ) ` only in quotes";
+                    let rule = "and these characters must be quoted: ; & | < > ( ) `";
                     return Err(format!("line {}: {COMMAND}, {rule}", self.line));
                 }
                 _ => word.push(c),
@@ -71,15 +71,25 @@ impl<'a> Words<'a> {
         Ok(Some((line, word)))
     }
 
-    /// Skips spaces and comments, and returns the first character of the next word.
+    /// Skips spaces, comments and the ends of continued lines, and returns the first character of the
+    /// next word.
     fn first(&mut self) -> Option<char> {
         loop {
             match self.next_char(false)? {
                 ' ' | '\t' | '\n' => {}
                 '#' => while self.next_char(false)? != '\n' {},
+                '\\' if self.is_line_end() => drop(self.next_char(false)),
                 c => return Some(c),
             }
         }
+    }
+
+    /// True if the next characters end the line.
+    fn is_line_end(&self) -> bool {
+        let mut ahead = self.rest.clone();
+        let first = ahead.next();
+        let last = if first == Some('\r') { ahead.next() } else { first };
+        last == Some('\n')
     }
 
     /// Appends the text up to the closing quote to `word`.
@@ -99,7 +109,8 @@ impl<'a> Words<'a> {
     }
 
     /// Removes and returns the next character. The carriage return of a line end is skipped, but in
-    /// quotes only if all lines of the text end so: otherwise it is a part of the value.
+    /// quotes only if all line breaks of the text are of this kind: otherwise it is a part of the
+    /// value.
     fn next_char(&mut self, is_quoted: bool) -> Option<char> {
         let mut c = self.rest.next()?;
         if c == '\r' && (!is_quoted || self.is_crlf) && self.rest.peek() == Some(&'\n') {
@@ -113,7 +124,7 @@ impl<'a> Words<'a> {
 }
 
 fn unclosed(line: usize) -> String {
-    format!("line {line}: a quote is never closed")
+    format!("line {line}: a quote is never closed, or the text ends with a backslash")
 }
 
 #[cfg(test)]
@@ -141,6 +152,7 @@ mod tests {
             "export A=1 B='x y'\nC=\"a'b\"'c\"d' # E=1\n\n# F=1",
             &[("A", "1"), ("B", "x y"), ("C", "a'bc\"d")],
         );
+        reads("export A=1 \\\n  B=2 \\\r\n\tC=3 \\\n", &[("A", "1"), ("B", "2"), ("C", "3")]);
         reads(
             "A=a\\ b\\;\\\nc B=\"\\$x\\`\\\"\\\\\\n\\\ny\" C=x#y",
             &[("A", "a b;c"), ("B", "$x`\"\\\\ny"), ("C", "x#y")],
@@ -158,21 +170,22 @@ mod tests {
             &[("A", "1"), ("B", "2"), ("C", "34")],
         );
         reads("A='x\r\ny'\r\nB=\"\r\\\r\n\"\r\n", &[("A", "x\ny"), ("B", "\r")]);
+        reads("A='x\r\ny'\r\nB=1", &[("A", "x\ny"), ("B", "1")]);
         reads("A='x\r\ny'\nB=1\r\n", &[("A", "x\r\ny"), ("B", "1")]);
     }
 
     #[test]
-    fn syntax_that_a_shell_would_run_or_expand_is_refused() {
+    fn unquoted_operators_and_unclosed_quotes_are_refused() {
         for (text, rule) in [
             ("A=1\nexport B=kvc_1; export C=2", "line 2: must have no commands but"),
             ("A='1\n2' kvc_1", "line 2: must have no commands but"),
-            ("A=kvc_1&", "only in quotes"),
-            ("A=kvc_1|cat", "only in quotes"),
-            ("A=kvc_1>x", "only in quotes"),
-            ("A=<x", "only in quotes"),
-            ("A=(kvc_1 2)", "only in quotes"),
-            ("A=$(kvc_1)", "only in quotes"),
-            ("A=`kvc_1`", "only in quotes"),
+            ("A=kvc_1&", "must be quoted"),
+            ("A=kvc_1|cat", "must be quoted"),
+            ("A=kvc_1>x", "must be quoted"),
+            ("A=<x", "must be quoted"),
+            ("A=(kvc_1 2)", "must be quoted"),
+            ("A=$(kvc_1)", "must be quoted"),
+            ("A=`kvc_1`", "must be quoted"),
             ("A=$'kvc_1\\n'", "line 1: must have no quotes after `$`"),
             ("A=x$\"kvc_1\"", "line 1: must have no quotes after `$`"),
             ("A=1\nB='kvc_1\n\n", "line 2: a quote is never closed"),
