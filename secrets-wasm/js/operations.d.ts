@@ -1175,7 +1175,7 @@ export interface Team {
 
 /** An invitation, as returned to owners and admins of the team. */
 export interface TeamInvitation {
-  /** URL of the page to accept the invitation. Present only if the service sends no e-mail; the inviter must then send the URL to the invited person. */
+  /** URL of the page to accept the invitation. Present only if the service is not configured to send e-mail; the inviter must then send the URL to the invited person. */
   accept_url?: string;
   /** Creation time of the invitation. */
   created_at: string;

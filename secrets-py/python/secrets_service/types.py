@@ -1874,8 +1874,8 @@ class TeamInvitation(TypedDict):
     """An invitation, as returned to owners and admins of the team."""
 
     accept_url: NotRequired[Hidden]
-    """URL of the page to accept the invitation. Present only if the service sends no e-mail; the
-    inviter must then send the URL to the invited person.
+    """URL of the page to accept the invitation. Present only if the service is not configured to
+    send e-mail; the inviter must then send the URL to the invited person.
     """
 
     created_at: str

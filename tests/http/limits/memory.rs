@@ -188,6 +188,20 @@ async fn a_scan_reserves_the_secrets_of_one_environment_at_a_time(app: App) {
     assert_eq!(held, 0);
 }
 
+async fn a_scan_skips_an_environment_that_is_larger_than_the_memory_of_an_account(kind: Kind) {
+    let options = Options { max_answer_bytes: 4_096, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "development", "ONE", "kvc_first_value_1").await;
+    alice.secret(&web, "staging", "LARGE", &"v".repeat(5_000)).await;
+    alice.secret(&web, "production", "ONE", "kvc_other_value_2").await;
+
+    let scan = alice.scan_text("kvc_other_value_2").await.is(201).json();
+
+    assert_eq!(scan["secrets_compared"], 2);
+}
+
 async fn a_scan_reads_no_more_environments_once_it_has_10_000_values(app: App) {
     let memory = Arc::new(Recorded::default());
     let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
@@ -306,5 +320,6 @@ on_every_store![
     a_scan_reserves_the_secrets_of_one_environment_at_a_time,
     ;
     a_change_set_that_copies_too_much_is_413_and_changes_nothing,
+    a_scan_skips_an_environment_that_is_larger_than_the_memory_of_an_account,
     an_answer_that_is_too_large_is_413_and_names_the_limit,
 ];
