@@ -199,6 +199,11 @@ class Node:
         found = re.findall(name + r"\{" + label + r'="(\w+)"\} ([0-9.]+)', text)
         return {value: int(float(count)) for value, count in found if float(count)}
 
+    def gauge(self, name):
+        """Returns the value of the gauge with this name."""
+        text = Client(self.metrics).text("GET", "/metrics")
+        return float(re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)[1])
+
     def terminate(self):
         """Sends SIGTERM to the service, and waits until it has ended."""
         self.process.terminate()

@@ -18,8 +18,10 @@ from soak_report import Trend, chart  # noqa: E402
 
 KINDS = {"sqlite": Sqlite, "postgres": Postgres}
 SAMPLE_INTERVAL = 5
-# The cache of records, which also holds missing keys, is full after twenty minutes.
+# Time in which histories reach their limits, and buffers the sizes that the load needs.
 WARM_UP = 1_200
+# Part of its maximum size at which the cache of records is full, and time in seconds in which it must be.
+FULL, FILL_TIMEOUT = 0.95, 300
 # A shorter run measures mostly caches that are filled and histories that reach their limits.
 MIN_MINUTES = 40
 # Steps of the search for the knee: connections, each with one request at a time.
@@ -84,6 +86,7 @@ def soak(database, options, note):
     with Node(database) as node:
         accounts = [Account(node, number) for number in range(ACCOUNTS)]
         rate = options.rate or knee(node, accounts, note) / 2
+        fill_cache(node, accounts, note)
         note(f"load of {rate:.0f} requests/s for {options.minutes:g} minutes")
         with Load(node.address, accounts, CONNECTIONS, rate, options.permit_busy) as load:
             samples, warnings = sample(node, database, load, options)
@@ -118,6 +121,20 @@ def knee(node, accounts, note):
     found = next(count for count in STEPS if rates[count] >= 0.95 * max(rates.values()))
     note(f"knee at {found} connections, {rates[found]:.0f} requests/s, with the load on the same machine")
     return rates[found]
+
+
+def fill_cache(node, accounts, note):
+    """Looks up missing keys until the cache of records, which also holds those, is full. The load would
+    fill it so slowly that it could not be told from a leak."""
+    begin = time.monotonic()
+    with Load(node.address, accounts, CONNECTIONS, rate=None, may_be_busy=True, shares={"missing_key": 1}) as load:
+        while node.gauge("secrets_cache_bytes") < FULL * node.gauge("secrets_cache_max_bytes"):
+            load.check()
+            assert time.monotonic() - begin < FILL_TIMEOUT, "the cache of records does not become full"
+            time.sleep(1)
+        load.stop()
+        count = load.responses()
+    note(f"the cache of records was full after {count:.0f} lookups of missing keys, in {time.monotonic() - begin:.0f} s")
 
 
 def sample(node, database, load, options):

@@ -58,10 +58,10 @@ class Requests:
     response may have, and a function that is called with the status, or None. If `may_be_busy` is
     true, the service may be too busy for a request (503)."""
 
-    def __init__(self, host, accounts, seed, may_be_busy):
+    def __init__(self, host, accounts, seed, may_be_busy, shares):
         self.host, self.accounts, self.seed, self.may_be_busy = host, accounts, seed, may_be_busy
         self.chance = random.Random(seed)
-        self.deck = [getattr(self, name) for name, share in SHARES.items() for _ in range(share)]
+        self.deck = [getattr(self, name) for name, share in shares.items() for _ in range(share)]
         self.left, self.number = [], 0
         # Secrets that `create` has created and `delete` will delete.
         self.created = deque()
@@ -148,7 +148,7 @@ class Requests:
 
     def missing_key(self):
         account, secrets = self._secrets()
-        return self._get(f"{secrets}/NONE_{self.number}", account.reader, 404)
+        return self._get(f"{secrets}/NONE_{self.seed}_{self.number}", account.reader, 404)
 
     def other_project(self):
         account, other = self.chance.sample(self.accounts, 2)
@@ -235,9 +235,9 @@ class Process:
     """Process that sends requests: at `rate` per second, or, if that is None, each when the response
     to the one before it has arrived. If `may_be_busy` is true, the status 503 is no failure."""
 
-    def __init__(self, address, accounts, seed, connections, rate, may_be_busy):
+    def __init__(self, address, accounts, seed, connections, rate, may_be_busy, shares):
         self.address, self.rate, self.connections = address, rate, connections
-        self.requests = Requests("{}:{}".format(*address), accounts, seed, may_be_busy)
+        self.requests = Requests("{}:{}".format(*address), accounts, seed, may_be_busy, shares)
         # Written by the process and read by its parent: number of responses without those with the
         # status 503, maximum delay, number of responses with the status 503.
         self.counts, self.is_stopped = multiprocessing.RawArray("d", 3), multiprocessing.RawValue("b", 0)
@@ -312,12 +312,12 @@ class Load:
 
     seed = 0
 
-    def __init__(self, address, accounts, connections, rate, may_be_busy):
+    def __init__(self, address, accounts, connections, rate, may_be_busy, shares=SHARES):
         self.processes = []
         for _ in range(PROCESSES):
             Load.seed += 1
             self.processes.append(Process(address, accounts, Load.seed, max(connections // PROCESSES, 1),
-                                          rate and rate / PROCESSES, may_be_busy))
+                                          rate and rate / PROCESSES, may_be_busy, shares))
 
     def responses(self):
         """Returns the number of responses so far."""
