@@ -80,6 +80,17 @@ test("a first and a second visit load no more than the table allows", async (dia
   await context.close();
 });
 
+test("the bar is painted before the scripts are loaded", async () => {
+  const { page, context } = await open(browser, { url: server.url });
+  // The requests for scripts get no response.
+  await page.route(/\.m?js$/, () => {});
+  await page.goto(`${server.url}/projects/${large}`, { waitUntil: "commit" });
+  await page.locator(".bar").getByText("secrets").waitFor();
+  await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length === 1);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await context.close();
+});
+
 test("windows and sections are not loaded before the grid", async () => {
   const { page: first, context } = await open(browser, { url: server.url });
   await first.goto(devLink(server));

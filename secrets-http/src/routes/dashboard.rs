@@ -58,7 +58,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let file = Route::public(Method::GET, ASSET, "dashboard.file", file.boxed());
     let pages = PAGES.map(|template| {
         let page = base_url().map(|base: Result<BaseUrl, Error>| page(base.ok().as_ref()));
-        Route::public(Method::GET, template, "dashboard.page", page.boxed())
+        Route::public(Method::GET, template, "dashboard.page", page.boxed()).compressed()
     });
     pages.into_iter().chain([file]).collect()
 }
