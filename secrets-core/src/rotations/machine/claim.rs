@@ -339,7 +339,12 @@ fn permits(engine: &Engine) -> Arc<RotationPermits> {
 #[cfg(feature = "testing")]
 mod tests {
     use super::*;
-    use crate::testing::fixtures::{at, rotation_in};
+    use crate::Service;
+    use crate::crypto::Key;
+    use crate::model::ManualClock;
+    use crate::store::MemoryStore;
+    use crate::testing::fixtures::{World, at, rotation, rotation_in};
+    use crate::testing::rotator::{MemoryDatabase, rotators};
 
     #[test]
     fn interrupted_rotations_are_remembered_once_and_up_to_a_limit() {
@@ -353,6 +358,38 @@ mod tests {
         let remembered = lock(&interrupted.0);
         assert_eq!(remembered.len(), MAX_INTERRUPTED);
         assert!(remembered.contains(&id(0)) && !remembered.contains(&id(MAX_INTERRUPTED)));
+    }
+
+    #[tokio::test]
+    async fn a_waiting_rotation_is_forgotten_only_if_all_due_rotations_are_on_one_page() {
+        let builder = Service::builder(Arc::new(MemoryStore::new()), &Key::generate())
+            .clock(Arc::new(ManualClock::new(at(10))))
+            .rotators(rotators(&MemoryDatabase::new()));
+        let service = builder.build().await.unwrap();
+        let engine = service.engine();
+        let world = World::build(engine.store()).await;
+        let mut tx = engine.store().begin().await.unwrap();
+        for number in 0..=MAX_CANDIDATES {
+            let mut due = rotation(&world.staging, &format!("db-{number}"));
+            due.schedule.work_at = Some(at(1));
+            tx.insert_rotation(&due, &[]).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let permits = permits(engine);
+        let host = || vec![RotationPlace::host(world.team.id, "db.example.com")];
+        let [working, waiting] = [at(0), at(1)].map(RotationId::draw);
+        let _permit = permits.acquire(working, host()).unwrap();
+        assert!(permits.acquire(waiting, host()).is_none());
+
+        let claims = claim_rotations(engine).await.unwrap();
+        assert_eq!(claims.len(), 2, "the maximum of a team");
+        assert!(permits.must_wait(&waiting), "the first page is full");
+        assert!(claim_rotations(engine).await.unwrap().is_empty());
+        assert!(permits.must_wait(&waiting), "the second page has one rotation");
+        assert!(claim_rotations(engine).await.unwrap().is_empty());
+
+        // The two claimed rotations are not due any more, so the others are on one page.
+        assert!(!permits.must_wait(&waiting));
     }
 
     /// Checks the values that the documentation of metrics and of limits names.

@@ -85,3 +85,38 @@ async fn take_over_lease(
     // Any existing lease counts as expired.
     Ok(tx.acquire_lease(id, now + MAX_LEASE, now + span(rotators.timings.lease)).await?)
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::Service;
+    use crate::crypto::Key;
+    use crate::model::ManualClock;
+    use crate::store::MemoryStore;
+    use crate::testing::fixtures::{World, at, rotation};
+    use crate::testing::rotator::{MemoryDatabase, rotators};
+
+    #[tokio::test]
+    async fn a_lease_that_is_taken_over_lasts_a_minute() {
+        let builder = Service::builder(Arc::new(MemoryStore::new()), &Key::generate())
+            .clock(Arc::new(ManualClock::new(at(0))))
+            .rotators(rotators(&MemoryDatabase::new()));
+        let service = builder.build().await.unwrap();
+        let store = service.engine().store();
+        let world = World::build(store).await;
+        let held = rotation(&world.staging, "db");
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_rotation(&held, &[]).await.unwrap();
+        // The lease that delays the next try after failures.
+        let other = tx.acquire_lease(held.id, at(0), at(3_600)).await.unwrap().unwrap();
+        tx.commit().await.unwrap();
+
+        let lease = force_lease(service.engine(), held.id).await.unwrap().unwrap();
+
+        assert!(lease.epoch > other.epoch);
+        assert_eq!(lease.until, at(60));
+    }
+}
