@@ -228,6 +228,28 @@ async fn a_change_that_never_gets_an_answer_fails_without_effect(app: App) {
     main.works(&app).await;
 }
 
+async fn a_failure_that_changed_no_login_disables_none_later(app: App) {
+    let main = served(&app).await;
+
+    failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+    assert_eq!(main.record(&app).await.slots.retire_at, None);
+    app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
+    assert_eq!(main.rotate().await["status"], "rolled_back");
+
+    assert_eq!(main.record(&app).await.slots.retire_at, None);
+}
+
+async fn a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential(app: App) {
+    let main = served(&app).await;
+    main.succeed().await;
+    let retire_at = main.record(&app).await.slots.retire_at;
+    assert!(retire_at.is_some());
+
+    failing(&app, &main, &[Script::Lose(Fault::Interrupted); 3], "active").await;
+
+    assert_eq!(main.record(&app).await.slots.retire_at, retire_at);
+}
+
 async fn a_credential_that_does_not_work_is_disabled_again(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
@@ -382,6 +404,8 @@ on_every_store![
     a_lock_that_is_held_is_tried_three_times_at_once,
     a_change_without_an_answer_is_repeated_and_served,
     a_change_that_never_gets_an_answer_fails_without_effect,
+    a_failure_that_changed_no_login_disables_none_later,
+    a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential,
     a_credential_that_does_not_work_is_disabled_again,
     a_rejected_login_with_the_new_credential_is_not_blamed_on_the_administrator,
     a_credential_that_works_after_a_while_is_served,
