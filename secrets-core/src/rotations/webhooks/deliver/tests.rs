@@ -41,6 +41,20 @@ fn five_days_without_success_disable_a_webhook_at_a_repeated_failure() {
 }
 
 #[test]
+fn an_attempt_that_is_exactly_a_day_late_does_not_restart_the_five_days() {
+    let rotation = rotation_in(EnvironmentId::draw(at(0)), "orders", at(0));
+    let (failing_since, day) = (Some(at(0)), 86_400);
+    let mut webhook = WebhookRecord { failing_since, ..webhook(&rotation) };
+    let failed = Outcome::Failed { status: None, retry_after: None, reason: "failed" };
+    let mut delivery =
+        WebhookDeliveryRecord { attempts: 3, ..webhook_delivery(&webhook, at(4 * day)) };
+
+    let again = apply(&failed, &mut delivery, &mut webhook, at(5 * day));
+
+    assert_eq!((again, webhook.enabled, webhook.failing_since), (None, false, Some(at(0))));
+}
+
+#[test]
 fn the_five_days_start_again_after_a_day_without_attempts() {
     let rotation = rotation_in(EnvironmentId::draw(at(0)), "orders", at(0));
     let (failing_since, day) = (Some(at(0)), 86_400);
