@@ -52,3 +52,45 @@ impl Accounts {
         Ok(account)
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::store::{MemoryStore, Store};
+    use crate::testing::fixtures::{World, at};
+
+    /// Returns the accounts for the work of the owners of both teams at this time.
+    async fn found(
+        accounts: &Accounts,
+        store: &dyn Store,
+        world: &World,
+        now: Time,
+    ) -> [UserId; 2] {
+        let mut reads = store.read().await.unwrap();
+        let (first, second) =
+            ((world.team.id, world.owner.id), (world.other_team.id, world.outsider.id));
+        [
+            accounts.of(reads.as_mut(), first, now).await.unwrap(),
+            accounts.of(reads.as_mut(), second, now).await.unwrap(),
+        ]
+    }
+
+    #[tokio::test]
+    async fn the_accounts_of_several_teams_are_remembered_for_a_minute() {
+        let (store, accounts) = (MemoryStore::new(), Accounts::default());
+        let world = World::build(&store).await;
+        let users = [world.owner.id, world.outsider.id];
+        let teams = [&world.team, &world.other_team].map(|team| UserId::from(team.id.uuid()));
+        assert_eq!(found(&accounts, &store, &world, at(0)).await, users);
+        let mut tx = store.begin().await.unwrap();
+        tx.delete_member(world.team.id, world.owner.id).await.unwrap();
+        tx.delete_member(world.other_team.id, world.outsider.id).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let remembered = found(&accounts, &store, &world, at(59)).await;
+        let later = found(&accounts, &store, &world, at(60)).await;
+
+        assert_eq!((remembered, later), (users, teams));
+    }
+}

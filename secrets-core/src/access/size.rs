@@ -80,7 +80,31 @@ const TOO_MANY_BYTES: Error = Error::Refused {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Service;
+    use crate::crypto::Key;
+    use crate::engine::{Caller, Options, Read};
+    use crate::store::MemoryStore;
+
+    #[tokio::test]
+    async fn all_secrets_of_an_operation_may_have_exactly_the_size_of_a_response() {
+        let options = Options { max_answer_bytes: 10 * 1024, ..Options::default() };
+        let builder = Service::builder(Arc::new(MemoryStore::new()), &Key::generate());
+        let service = builder.options(options).build().await.unwrap();
+        let caller = Caller::system();
+        let mut cx = Context::<Read>::open(service.engine(), &caller, false).await.unwrap();
+        let reason = |size: &str| format!("larger than {size}");
+
+        for bytes in [4 * 1024, 6 * 1024] {
+            reserve_within_limit(&mut cx, bytes, reason).await.unwrap();
+        }
+        let refused = reserve_within_limit(&mut cx, 1, reason).await.unwrap_err();
+
+        assert!(matches!(refused, Error::Refused { code: Code::AnswerTooLarge, .. }));
+        assert!(refused.to_string().contains("larger than 10 KiB"), "{refused}");
+    }
 
     #[test]
     fn secrets_of_exactly_the_limit_are_read() {
