@@ -85,4 +85,17 @@ mod tests {
         assert_eq!(*buffer.into_bytes(), expected);
         assert!(capacities < 10, "{capacities}");
     }
+
+    #[test]
+    fn a_buffer_has_room_for_all_bytes_before_they_are_appended() {
+        let (mut buffer, mut capacities) = (WipedBuffer::default(), Vec::new());
+
+        for length in [1, CAPACITY - 1, 1, 20_000] {
+            buffer.extend(&vec![7_u8; length]);
+            capacities.push(buffer.0.capacity());
+        }
+
+        let all = CAPACITY + 1 + 20_000;
+        assert_eq!(capacities, [CAPACITY, CAPACITY, 2 * CAPACITY, all]);
+    }
 }
