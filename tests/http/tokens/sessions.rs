@@ -68,6 +68,15 @@ async fn a_token_that_ends_before_the_session_needs_no_approval(app: App) {
     assert_eq!(created.get("outlives_session"), None);
 }
 
+async fn a_token_that_ends_together_with_the_session_does_not_outlive_it(app: App) {
+    let alice = app.person("alice").await;
+    let (session, _) = device_login::session(&app, &alice).await;
+
+    let equal = create(&session, &alice, Some(30)).await;
+
+    assert!(!is_marked(equal.is(201)));
+}
+
 async fn a_person_with_another_credential_needs_no_approval(app: App) {
     let owned = Owned::of(&app, &json!({})).await;
 
@@ -103,6 +112,7 @@ async fn a_refusal_is_in_the_audit_log_and_creates_nothing(app: App) {
 on_every_store!(
     a_session_makes_a_token_that_outlives_it_soon_after_its_approval_only,
     a_token_that_ends_before_the_session_needs_no_approval,
+    a_token_that_ends_together_with_the_session_does_not_outlive_it,
     a_person_with_another_credential_needs_no_approval,
     a_session_that_rotates_a_long_token_needs_an_approval_too,
     a_refusal_is_in_the_audit_log_and_creates_nothing,
