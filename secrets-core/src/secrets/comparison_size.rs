@@ -6,7 +6,8 @@ use super::column::Found;
 use super::comparison::ComparedSecret;
 use crate::access::reserve_within_limit;
 use crate::engine::{Context, Read};
-use crate::model::{Result, RotationName, SecretKey};
+use crate::model::{EnvironmentName, Result, RotationName, SecretKey};
+use crate::store::SecretRecord;
 
 /// Size of a cell without its texts, in bytes. A cell without a secret has the same size.
 const CELL_BYTES: usize = size_of::<Option<ComparedSecret>>();
@@ -45,10 +46,7 @@ impl ComparisonSize {
             if self.keys.insert(key.clone()) {
                 bytes += self.environments * CELL_BYTES;
             }
-            let description = secret.description.as_ref().map_or(0, |text| text.as_bytes().len());
-            let from = from.as_ref().map_or(0, |from| from.as_str().len());
-            let rotation = managed.get(key).map_or(0, |rotation| rotation.as_str().len());
-            bytes += key.as_str().len() + description + from + rotation;
+            bytes += text_bytes(secret, from.as_ref(), managed.get(key));
         }
         let advice = if self.environments == 1 {
             "read the secrets one by one, or let the environment inherit from fewer environments"
@@ -57,5 +55,46 @@ impl ComparisonSize {
         };
         reserve_within_limit(cx, bytes, |size| format!("the comparison exceeds {size}: {advice}"))
             .await
+    }
+}
+
+/// Returns the size of the texts of a cell, in bytes: the secret key, the description, and the
+/// names of the ancestor environment and of the rotation.
+fn text_bytes(
+    secret: &SecretRecord,
+    from: Option<&EnvironmentName>,
+    rotation: Option<&RotationName>,
+) -> usize {
+    let description = secret.description.as_ref().map_or(0, |text| text.as_bytes().len());
+    let from = from.map_or(0, |from| from.as_str().len());
+    let rotation = rotation.map_or(0, |rotation| rotation.as_str().len());
+    secret.key.as_str().len() + description + from + rotation
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::testing::fixtures::{environment, project, sealed, secret, team, user};
+
+    #[test]
+    fn every_text_of_a_cell_counts() {
+        let place = environment(&project(&team(&user("owner"), "acme"), "billing"), "staging");
+        let from: EnvironmentName = "production".parse().unwrap();
+        let rotation: RotationName = "orders".parse().unwrap();
+        let bare = secret(&place, "KEY");
+        let description = sealed(b"text");
+        let length = description.as_bytes().len();
+        let described = SecretRecord { description: Some(description), ..bare.clone() };
+
+        let sizes = [
+            text_bytes(&bare, None, None),
+            text_bytes(&described, None, None),
+            text_bytes(&bare, Some(&from), None),
+            text_bytes(&bare, None, Some(&rotation)),
+            text_bytes(&described, Some(&from), Some(&rotation)),
+        ];
+
+        assert_eq!(sizes, [3, 3 + length, 13, 9, 19 + length]);
     }
 }
