@@ -1,12 +1,16 @@
 //! Tests of plan limits with concurrent requests: a limit is never exceeded, and it can be used up
 //! completely.
 
-use secrets_core::model::{TeamId, ids};
+use secrets_core::engine::Options;
+use secrets_core::model::{Plan, Plans, Quota, TeamId, ids};
 use secrets_core::store::Reads;
 use secrets_tests::{App, Build, Kind, Person, Reply, paths};
 use serde_json::{Value, json};
 
-use super::{Crowd, outcome};
+use super::{CROWD, Crowd, count, outcome};
+
+/// Maximum total size of a team's secrets in the plan `small`, in bytes.
+const STORED_BYTES: u64 = 8_192;
 
 async fn a_team_never_has_more_projects_than_its_plan_allows(kind: Kind) {
     let (app, person) = free(kind).await;
@@ -101,13 +105,65 @@ async fn a_team_never_has_more_tokens_than_its_plan_allows(kind: Kind) {
     assert_eq!(count, 5);
 }
 
+async fn the_secrets_of_a_team_are_never_larger_than_its_plan_allows(kind: Kind) {
+    fill_up(kind, |project, environment, secret| (paths::secrets(project, environment), secret))
+        .await;
+}
+
+async fn change_sets_never_make_the_secrets_of_a_team_larger_than_its_plan_allows(kind: Kind) {
+    fill_up(kind, |project, environment, mut change| {
+        change["environment"] = environment.into();
+        change["action"] = "set".into();
+        (format!("{project}/changes"), json!({ "changes": [change] }))
+    })
+    .await;
+}
+
 secrets_tests::on_every_store!(;
     a_team_never_has_more_projects_than_its_plan_allows,
     a_project_never_has_more_environments_than_its_plan_allows,
     an_environment_never_has_more_secrets_than_its_plan_allows,
     an_import_fits_into_the_plan_or_imports_nothing,
     a_team_never_has_more_tokens_than_its_plan_allows,
+    the_secrets_of_a_team_are_never_larger_than_its_plan_allows,
+    change_sets_never_make_the_secrets_of_a_team_larger_than_its_plan_allows,
 );
+
+/// Creates secrets in eight environments at the same time, more than the plan of the team allows,
+/// and asserts that the plan is used up and not exceeded. `request` returns the URL path and the
+/// body of the request that creates a secret, for the path of the project, the name of the
+/// environment, and the key and value of the secret.
+async fn fill_up(kind: Kind, request: impl Fn(&str, &str, Value) -> (String, Value)) {
+    let plan = Plan::new("small".parse().unwrap(), [(Quota::StoredBytes, STORED_BYTES)]).unwrap();
+    let plans = Plans::with([plan]).by_default("small").unwrap();
+    let app = Build::on(kind).options(Options { plans, ..Options::default() }).start().await;
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    for number in 0..8 {
+        person.environment(&project, &format!("env-{number}"), None).await;
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let environment = format!("env-{}", number % 8);
+            let value = "kvc_race".repeat(60);
+            let secret = json!({ "key": format!("RACE_{number}"), "value": value });
+            let (path, body) = request(&project, &environment, secret);
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    let created = count(&replies, 200) + count(&replies, 201);
+    let used = reads(&app).await.stored_bytes(team_id(&person)).await.unwrap();
+    // All secrets have the same size.
+    let size = used / created as u64;
+    assert!(used <= STORED_BYTES && used + size > STORED_BYTES, "{created} secrets, {used} bytes");
+    assert_eq!(created + count(&replies, 429), CROWD);
+    for refused in replies.iter().filter(|reply| reply.status == 429) {
+        assert_eq!(refused.code("plan_limit_exceeded").json()["resource"], "stored_bytes");
+    }
+}
 
 /// Starts a server whose new teams have the smallest plan (`free`), and signs in a user.
 async fn free(kind: Kind) -> (App, Person) {
