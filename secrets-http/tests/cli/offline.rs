@@ -316,6 +316,31 @@ fn each_unusable_copy_has_its_own_message() {
 }
 
 #[test]
+fn logout_deletes_all_copies_except_those_of_servers_that_are_signed_in_to() {
+    const OTHER: &str = "https://other.example";
+    let (_server, user) = start();
+    user.home.ok(&PRINT);
+    let bundle = user.bundle();
+    let credentials = user.home.folder().join(".local/share/secrets/credentials.toml");
+    let text = fs::read_to_string(&credentials).unwrap();
+    let entry = format!("\n[\"{OTHER}\"]\nstore = \"file\"\ntoken = \"kvc_token\"\n");
+    fs::write(&credentials, text + &entry).unwrap();
+    let copies = user.home.folder().join(".local/state/secrets/copies");
+    for name in ["https%3A%2F%2Fother%2Eexample", "https%3A%2F%2Funknown%2Eexample"] {
+        fs::create_dir(copies.join(name)).unwrap();
+        fs::write(copies.join(name).join("signer"), "").unwrap();
+    }
+    fs::write(copies.join("file"), "").unwrap();
+
+    user.home.ok(&["--server", OTHER, "logout"]);
+
+    assert!(bundle.exists());
+    assert_eq!(fs::read_dir(&copies).unwrap().count(), 1);
+    user.home.ok(&["logout", "--all"]);
+    assert_eq!(fs::read_dir(&copies).unwrap().count(), 0);
+}
+
+#[test]
 fn copies_are_kept_only_if_the_project_file_enables_them() {
     let (_server, user) = start();
 

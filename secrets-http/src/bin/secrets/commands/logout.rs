@@ -1,8 +1,5 @@
 //! `logout`: ends a session, at the service and on this machine.
 
-use std::fs;
-use std::io::ErrorKind;
-
 use clap::Args;
 use reqwest::Method;
 use serde_json::json;
@@ -10,6 +7,7 @@ use serde_json::json;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::names;
+use crate::offline;
 use crate::service::Request;
 use crate::settings::Server;
 
@@ -86,13 +84,10 @@ fn forget(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes the offline copies of all servers. Copies are created again when they are needed.
+/// Deletes the offline copies of the servers that the user is not signed in to. Copies are created
+/// again when they are needed.
 fn delete_copies(cx: &Invocation) -> Result<(), Failure> {
     let folder = cx.settings.folders.copies();
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Failure::configuration(format!("{}: {error}", folder.display())))
-        }
-        _ => Ok(()),
-    }
+    offline::delete_copies(&folder, &cx.credentials().origins()?)
+        .map_err(|error| Failure::configuration(format!("{}: {error}", folder.display())))
 }

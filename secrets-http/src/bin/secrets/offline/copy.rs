@@ -1,7 +1,8 @@
 //! Offline copy of an environment's secrets, as files on this machine.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -163,7 +164,7 @@ impl CopyFile {
             .map_err(|error| self.unwritable(&error))
     }
 
-    fn unwritable(&self, error: &std::io::Error) -> Failure {
+    fn unwritable(&self, error: &io::Error) -> Failure {
         Failure::new(Exit::CannotCreate, format!("{}: {error}", self.folder.display()))
     }
 }
@@ -175,6 +176,28 @@ impl Opened {
         let BundleMetadata { created_at, expires_at, .. } = self.metadata;
         expires_at.is_none_or(|end| now() < created_at + (end - created_at) / 2)
     }
+}
+
+/// Deletes the copies in the folder of all copies, except those of the servers with the origins
+/// `kept`. Files and folders that belong to no server are deleted too.
+pub(crate) fn delete_copies(folder: &Path, kept: &[String]) -> io::Result<()> {
+    let kept: Vec<OsString> = kept.iter().map(|origin| encoded(origin).into()).collect();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if kept.contains(&entry.file_name()) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the current time.

@@ -11,4 +11,5 @@ mod copy;
 mod load;
 mod renew;
 
+pub(crate) use copy::delete_copies;
 pub(crate) use load::{load, service};
