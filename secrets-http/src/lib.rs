@@ -7,11 +7,13 @@
 //! servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`] is the
 //! command-line program: settings, logs and commands.
 //!
-//! Without the feature `server`, only [`bundle`] is left, for the program `secrets`. The feature
-//! `testing` adds the functions of the fuzz targets.
+//! Without the feature `server`, only [`atomic_file`] and [`bundle`] are left, for the program
+//! `secrets`. The feature `testing` adds the functions of the fuzz targets.
 
 #[cfg(feature = "server")]
 pub mod adapters;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod atomic_file;
 pub mod bundle;
 #[cfg(feature = "server")]
 pub mod openapi;

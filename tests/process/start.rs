@@ -306,7 +306,7 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
     assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    for file in ["root.key", "signing.key", "secrets.db"] {
+    for file in [".gitignore", "address", "root.key", "signing.key", "secrets.db"] {
         assert_eq!(mode(&folder.join(file)), 0o600, "{file}");
     }
 }

@@ -6,7 +6,6 @@
 //! with its exit code.
 
 mod arguments;
-mod atomic_file;
 mod browser;
 mod changes;
 mod clipboard;

@@ -3,10 +3,10 @@
 //! The signing key in that directory can sign tokens for any user, so the service listens on
 //! loopback addresses only.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use zeroize::Zeroizing;
 
 use super::{open, root_key, say, serve};
 use crate::adapters::identity::DevLinks;
+use crate::atomic_file::{Access, AtomicFile};
 use crate::program::config::{
     DEV_USER, DatabaseSettings, Dev, DevToken, Exit, Failure, ServiceSettings,
 };
@@ -118,9 +119,8 @@ fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseU
 
 /// Writes the address and the base URL of the running service to a file.
 fn write_address(path: &Path, address: SocketAddr, base: &BaseUrl) -> Result<(), Failure> {
-    let _ = fs::remove_file(path);
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| writeln!(file, "{address}\n{base}"))
+    AtomicFile::create(path, Access::Private)
+        .and_then(|file| file.replace(format!("{address}\n{base}\n").as_bytes()))
         .map_err(|error| unusable_file(path, &error))
 }
 
@@ -221,20 +221,11 @@ fn read_key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failur
     Ok(key)
 }
 
-/// Creates a key file. Writes a temporary file and renames it, so that a crash leaves no partial
-/// file.
+/// Creates a key file. Fails if the file exists, because another process may use its key.
 fn create_key_file(path: &Path) -> io::Result<Zeroizing<[u8; 32]>> {
     let key = Zeroizing::new(random());
-    let temporary = path.with_extension("new");
-    let _ = fs::remove_file(&temporary);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     let text = Zeroizing::new(STANDARD.encode(key.as_slice()));
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
+    AtomicFile::create(path, Access::Private)?.write_new(text.as_bytes())?;
     Ok(key)
 }
 
@@ -246,10 +237,11 @@ fn create_private_directory(path: &Path) -> Result<(), Failure> {
 /// Creates a `.gitignore` file, so that Git ignores the keys and the database in the folder.
 fn ignore_in_git(folder: &Path) -> Result<(), Failure> {
     let path = folder.join(GITIGNORE);
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-        Ok(mut file) => file.write_all(b"*\n").map_err(|error| unusable_file(&path, &error)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(unusable_file(&path, &error)),
+    let written =
+        AtomicFile::create(&path, Access::Private).and_then(|file| file.write_new(b"*\n"));
+    match written {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(unusable_file(&path, &error)),
+        _ => Ok(()),
     }
 }
 
@@ -259,4 +251,22 @@ fn unusable_file(path: &Path, error: &io::Error) -> Failure {
 
 fn unusable_key(reason: &str) -> Failure {
     Failure::new(Exit::Configuration, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_of_another_process_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(ROOT_KEY);
+        let key = create_key_file(&path).unwrap();
+
+        let error = create_key_file(&path).unwrap_err();
+
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(read_key(&path, Missing::Fail).unwrap(), key);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

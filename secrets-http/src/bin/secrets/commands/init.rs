@@ -6,11 +6,11 @@ use std::path::Path;
 
 use clap::Args;
 use reqwest::Method;
+use secrets_http::atomic_file::{Access, AtomicFile};
 use serde::Deserialize;
 use serde_json::json;
 use toml_edit::{DocumentMut, value};
 
-use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 use crate::service::Service;

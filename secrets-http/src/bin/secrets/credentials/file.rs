@@ -6,11 +6,11 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use secrets_http::atomic_file::{Access, AtomicFile};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::{Credential, CredentialMetadata, StoreKind};
-use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 use crate::settings::Folders;
 

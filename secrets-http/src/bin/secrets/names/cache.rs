@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::{Clock as _, SystemClock};
+use secrets_http::atomic_file::{Access, AtomicFile};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic_file::{Access, AtomicFile};
 use crate::credentials::create_private_folder;
 use crate::settings::Folders;
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrets_core::bundle::{BundleError, BundleMetadata, Opener, RecipientKey, Signer, Unlock};
 use secrets_core::model::{Clock as _, EnvironmentId, ProjectId, SystemClock, Time};
+use secrets_http::atomic_file::{Access, AtomicFile};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic_file::{Access, AtomicFile};
 use crate::credentials::create_private_folder;
 use crate::failure::{Exit, Failure};
 use crate::run::Values;

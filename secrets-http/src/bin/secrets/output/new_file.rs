@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::atomic_file::{Access, AtomicFile};
+use secrets_http::atomic_file::{Access, AtomicFile};
+
 use crate::failure::{Exit, Failure};
 
 /// New file with mode 0600, which is written atomically.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::{Format, ObjectName};
 use secrets_core::model::SecretKey;
+use secrets_http::atomic_file::{Access, AtomicFile};
 use tokio::time::{Instant, sleep_until};
 
-use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// Path and format of the file that the option `--mount` creates.

@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use secrets_core::scanner::{RuleFile, Rules};
+use secrets_http::atomic_file::{Access, AtomicFile};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
-use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// Maximum number of bytes of a baseline or a rule file.

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use secrets_http::atomic_file::{Access, AtomicFile};
+
 use super::git;
-use crate::atomic_file::{Access, AtomicFile};
 use crate::failure::{Exit, Failure};
 
 /// File name of the Git hook.

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 /// Permissions of a written file. The umask may remove some of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Access {
+pub enum Access {
     /// Mode 0600: accessible by the owner only.
     Private,
     /// Mode 0666: readable and writable by everybody, like the files of other programs.
@@ -20,7 +20,7 @@ pub(crate) enum Access {
 /// File that is written atomically. The content is written to a temporary file in the same folder,
 /// which is then renamed. An error leaves the path unchanged and no temporary file behind.
 #[derive(Debug)]
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     temporary: NamedTempFile,
     path: PathBuf,
     is_synced: bool,
@@ -28,7 +28,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     /// Creates the temporary file for a write to `path`.
-    pub(crate) fn create(path: &Path, access: Access) -> io::Result<Self> {
+    pub fn create(path: &Path, access: Access) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         set_mode(&mut options, access);
@@ -39,20 +39,21 @@ impl AtomicFile {
     }
 
     /// Disables the sync to disk. A power failure may then leave a damaged file.
-    pub(crate) fn without_sync(mut self) -> Self {
+    #[must_use]
+    pub fn without_sync(mut self) -> Self {
         self.is_synced = false;
         self
     }
 
     /// Writes the content, and replaces the file at the path. A symbolic link is replaced, not
     /// followed.
-    pub(crate) fn replace(self, content: &[u8]) -> io::Result<()> {
+    pub fn replace(self, content: &[u8]) -> io::Result<()> {
         self.write(content, true)
     }
 
     /// Writes the content to a new file. If the path exists, even as a symbolic link without a
     /// target, fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists).
-    pub(crate) fn write_new(self, content: &[u8]) -> io::Result<()> {
+    pub fn write_new(self, content: &[u8]) -> io::Result<()> {
         self.write(content, false)
     }
 
