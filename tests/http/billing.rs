@@ -6,6 +6,11 @@ use secrets_core::model::{Plan, Plans, Quota, Role, ids};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
+/// Error message for users who are no operators, and for operators whose credential does not prove
+/// their address.
+const OPERATORS_ONLY: &str = "only the operator of this service may do this, with a token of the \
+                              identity provider: if you are the operator, sign in again";
+
 fn usage(person: &Person) -> String {
     format!("/api/v1/teams/{}/usage", person.team)
 }
@@ -128,9 +133,8 @@ async fn only_an_operator_changes_a_plan(kind: Kind) {
     pretender.post("/api/v1/auth/sync", &json!({})).await.is(200);
     let free = json!({ "plan": "enterprise" });
 
-    let only = "only the operator of this service may do this";
-    alice.put(&billing(&alice), &free).await.is(403).says(only);
-    pretender.put(&billing(&alice), &free).await.is(403).says(only);
+    alice.put(&billing(&alice), &free).await.is(403).says(OPERATORS_ONLY);
+    pretender.put(&billing(&alice), &free).await.is(403).says(OPERATORS_ONLY);
     assert_eq!(alice.get(&billing(&alice)).await.json()["plan"], "unlimited");
 }
 
@@ -151,7 +155,7 @@ async fn an_operator_is_known_by_the_address_of_the_credential(kind: Kind) {
 
     let refused = former.put(&billing(&alice), &json!({ "plan": "free" })).await;
 
-    refused.is(403).says("only the operator of this service may do this");
+    refused.is(403).says(OPERATORS_ONLY);
 }
 
 async fn an_operator_without_an_email_claim_is_known_only_soon_after_a_sign_in(kind: Kind) {
@@ -171,7 +175,7 @@ async fn an_operator_without_an_email_claim_is_known_only_soon_after_a_sign_in(k
     ops.put(&billing(&alice), &free).await.is(200);
     app.wait(TimeDelta::seconds(1));
     let refused = ops.put(&billing(&alice), &json!({ "plan": "team" })).await;
-    refused.is(403).says("only the operator of this service may do this");
+    refused.is(403).says(OPERATORS_ONLY);
     assert_eq!(alice.get(&billing(&alice)).await.json()["plan"], "free");
 
     app.person("ops").await;

@@ -299,7 +299,8 @@ async fn a_session_does_not_make_its_user_an_operator(kind: Kind) {
     let (client, _) = session(&app, &ops).await;
     let (path, free) = (format!("/api/v1/teams/{}/billing", ops.team), json!({ "plan": "free" }));
 
-    let only = "only the operator of this service may do this";
+    let only = "only the operator of this service may do this, with a token of the identity \
+                provider: if you are the operator, sign in again";
     client.put(&path, &free).await.is(403).says(only);
     ops.put(&path, &free).await.is(200);
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::lock::{LockedRow, authorize_each, lock};
 use super::memberships::{audited_teams, default_team, managed_teams, personal_team};
-use super::operator::is_operator;
+use super::operator::{OPERATORS_ONLY, is_operator};
 use super::permission::{
     MANAGERS_ONLY, NO_ACCESS, NOT_A_MEMBER, OUT_OF_SCOPE, allow, allow_in, check_chain,
     restricted_ancestors,
@@ -135,7 +135,7 @@ impl Context<'_, Write> {
     /// team.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         if !is_operator(self.caller.as_person()?, self.options(), self.now()) {
-            return Err(Error::forbidden("only the operator of this service may do this"));
+            return Err(OPERATORS_ONLY);
         }
         let team = team.ok_or(Error::NotFound(Subject::Team))?;
         lock(self, Lock::Team(team), Subject::Team).await?;

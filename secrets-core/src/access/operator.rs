@@ -2,7 +2,11 @@
 
 use super::address::proves_address;
 use crate::engine::{Options, Person};
-use crate::model::Time;
+use crate::model::{Error, Time};
+
+pub(super) const OPERATORS_ONLY: Error = Error::forbidden(
+    "only the operator of this service may do this, with a token of the identity provider: if you are the operator, sign in again",
+);
 
 /// True if the caller is an operator of this service: the caller's verified e-mail address is on
 /// the list of operators, and the credential is a token of the identity provider that proves this
