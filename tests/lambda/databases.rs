@@ -1,13 +1,11 @@
 //! Databases whose users the Lambda function rotates, and access to them for checks.
 
-use std::fs;
-
 use async_trait::async_trait;
 use secrets_core::crypto::{Plaintext, random};
-use secrets_core::model::rotations::{DatabaseKind, SslMode};
 use secrets_core::ports::rotator::{Login, Proxy, Target};
 use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::testing::rotators::{Seen, Witness};
+use secrets_core::testing::targets::Dialect;
 use secrets_tests::{LambdaEndpoint, SHARED_SECRET};
 use serde_json::json;
 
@@ -20,45 +18,13 @@ pub(crate) struct Looking {
     target: Target,
 }
 
-/// Kind of database server that the test runner starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Postgres,
-    MariaDb,
-    /// MySQL; optional, because it is not available on every machine.
-    MySql,
-}
-
-impl Kind {
-    /// Returns the available kinds of database servers.
-    pub(crate) fn all() -> Vec<Self> {
-        let mysql = variable(Self::MySql.variable()).map(|_| Self::MySql);
-        [Self::Postgres, Self::MariaDb].into_iter().chain(mysql).collect()
-    }
-
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Postgres => "SECRETS_TEST_TARGET_POSTGRES_URL",
-            Self::MariaDb => "SECRETS_TEST_TARGET_MARIADB_URL",
-            Self::MySql => "SECRETS_TEST_TARGET_MYSQL_URL",
-        }
-    }
-
-    fn database_kind(self) -> DatabaseKind {
-        match self {
-            Self::Postgres => DatabaseKind::POSTGRESQL,
-            Self::MariaDb | Self::MySql => DatabaseKind::MYSQL,
-        }
-    }
-}
-
 /// Creates a database for a test, with the tables that the conformance tests of rotators need. The
 /// database is not deleted, because the test runner deletes the servers after the run.
-pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
-    let server = server(kind);
+pub(crate) async fn database(endpoint: &LambdaEndpoint, dialect: Dialect) -> Target {
+    let server = server(dialect);
     // The name has characters that are special in the patterns of grants.
     let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
-    let quote = if kind == Kind::Postgres { '"' } else { '`' };
+    let quote = if dialect == Dialect::Postgres { '"' } else { '`' };
     witness(endpoint, &server)
         .run_as_admin(&[&format!("CREATE DATABASE {quote}{name}{quote}")])
         .await;
@@ -116,30 +82,9 @@ impl Witness for Looking {
     }
 }
 
-/// Returns the database server of this kind that the test runner started, with the credentials of
-/// its administrator and its default database.
-pub(crate) fn server(kind: Kind) -> Target {
-    let url = variable(kind.variable()).unwrap_or_else(|| {
-        panic!("{} is not set: use ./tests/run, which starts the server", kind.variable())
-    });
-    // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, created by the test runner.
-    let (_, rest) = url.split_once("://").unwrap();
-    let (login, place) = rest.split_once('@').unwrap();
-    let ((user, password), (address, database)) =
-        (login.split_once(':').unwrap(), place.split_once('/').unwrap());
-    let (host, port) = address.split_once(':').unwrap();
-    Target {
-        kind: kind.database_kind(),
-        host: host.to_owned(),
-        port: port.parse().unwrap(),
-        database: database.to_owned(),
-        admin_username: user.to_owned(),
-        admin_password: Plaintext::new(password.to_owned()).unwrap(),
-        ssl_mode: SslMode::VerifyFull,
-        ca_certificate: variable("SECRETS_TEST_TARGET_CA")
-            .map(|path| fs::read_to_string(path).unwrap()),
-        proxy: Some(proxy("rotate", SHARED_SECRET)),
-    }
+/// Returns the database server with this dialect, whose users the Lambda function `rotate` rotates.
+pub(crate) fn server(dialect: Dialect) -> Target {
+    Target { proxy: Some(proxy("rotate", SHARED_SECRET)), ..dialect.target() }
 }
 
 /// Returns the settings of a rotation through the Lambda function with this name and this shared
@@ -148,9 +93,4 @@ pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
     let lambda_arn = format!("arn:aws:lambda:{REGION}:123456789012:function:{function}");
     let secret = Plaintext::new(secret.to_owned()).unwrap();
     Proxy::parse(lambda_arn, REGION.to_owned(), secret).unwrap()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

@@ -13,10 +13,11 @@ use secrets_core::model::{Clock, ManualClock, SystemClock};
 use secrets_core::ports::rotator::{DatabaseRotator, Fault, Target};
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 use secrets_core::testing::rotators;
+use secrets_core::testing::targets::Dialect;
 
 use secrets_tests::{LambdaEndpoint, SHARED_SECRET};
 
-use databases::{Kind, database, proxy, server, witness};
+use databases::{database, proxy, server, witness};
 
 fn rotator(endpoint: &LambdaEndpoint) -> LambdaRotator {
     LambdaRotator::new(Arc::new(AwsInvoker::at(endpoint.url.clone())), Arc::new(SystemClock))
@@ -26,27 +27,27 @@ async fn fault(rotator: &LambdaRotator, target: &Target) -> Option<Fault> {
     rotator.test(target).await.err().map(|error| error.fault)
 }
 
-async fn keeps_the_rules(kind: Kind) {
+async fn keeps_the_rules(dialect: Dialect) {
     let endpoint = LambdaEndpoint::start();
-    let target = database(&endpoint, kind).await;
+    let target = database(&endpoint, dialect).await;
 
     rotators::check(&rotator(&endpoint), &target, &witness(&endpoint, &target)).await;
 }
 
 #[tokio::test]
 async fn a_function_keeps_the_rules_of_rotators_on_postgresql() {
-    keeps_the_rules(Kind::Postgres).await;
+    keeps_the_rules(Dialect::Postgres).await;
 }
 
 #[tokio::test]
 async fn a_function_keeps_the_rules_of_rotators_on_mariadb() {
-    keeps_the_rules(Kind::MariaDb).await;
+    keeps_the_rules(Dialect::MariaDb).await;
 }
 
 #[tokio::test]
 async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
-    if Kind::all().contains(&Kind::MySql) {
-        keeps_the_rules(Kind::MySql).await;
+    if Dialect::all().contains(&Dialect::MySql) {
+        keeps_the_rules(Dialect::MySql).await;
     }
 }
 
@@ -54,8 +55,8 @@ async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
 async fn a_server_must_prove_what_the_tls_mode_requires() {
     let endpoint = LambdaEndpoint::start();
     let rotator = rotator(&endpoint);
-    for kind in Kind::all() {
-        let target = server(kind);
+    for dialect in Dialect::all() {
+        let target = server(dialect);
         // The certificate does not cover this address.
         let unnamed = Target { host: "127.0.0.4".to_owned(), ..target.clone() };
         let unknown = Target { ca_certificate: None, ..target.clone() };
@@ -74,7 +75,7 @@ async fn a_server_must_prove_what_the_tls_mode_requires() {
             (&closed, SslMode::VerifyFull, Some(Fault::Unreachable)),
         ] {
             let target = Target { ssl_mode: mode, ..target.clone() };
-            assert_eq!(fault(&rotator, &target).await, expected, "{kind:?} {mode:?}");
+            assert_eq!(fault(&rotator, &target).await, expected, "{dialect:?} {mode:?}");
         }
     }
 }
@@ -92,7 +93,7 @@ async fn each_failure_of_a_call_has_its_own_fault() {
         ("breaks", Fault::ProxyUnavailable),
         ("agrees", Fault::ProxyUntrusted),
     ] {
-        let target = server(Kind::Postgres);
+        let target = server(Dialect::Postgres);
         let target = Target { proxy: Some(proxy(function, SHARED_SECRET)), ..target };
 
         assert_eq!(fault(&rotator, &target).await, Some(expected), "{function}");
@@ -104,7 +105,7 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
     let nowhere = AwsInvoker::at("http://127.0.0.1:9".to_owned());
     let rotator = LambdaRotator::new(Arc::new(nowhere), Arc::new(SystemClock));
 
-    let reported = fault(&rotator, &server(Kind::Postgres)).await;
+    let reported = fault(&rotator, &server(Dialect::Postgres)).await;
 
     assert_eq!(reported, Some(Fault::ProxyUnavailable));
 }
@@ -113,7 +114,7 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
 async fn a_replayed_answer_is_refused() {
     let endpoint = LambdaEndpoint::start();
     let rotator = rotator(&endpoint);
-    let target = server(Kind::Postgres);
+    let target = server(Dialect::Postgres);
     assert_eq!(fault(&rotator, &target).await, None);
 
     let replayed = Target { proxy: Some(proxy("repeats", SHARED_SECRET)), ..target };
@@ -124,7 +125,7 @@ async fn a_replayed_answer_is_refused() {
 #[tokio::test]
 async fn a_function_refuses_another_secret_or_another_time() {
     let endpoint = LambdaEndpoint::start();
-    let target = server(Kind::Postgres);
+    let target = server(Dialect::Postgres);
     let other_secret = Target {
         proxy: Some(proxy("rotate", "kvc_another_secret_0123456789abcdefg")),
         ..target.clone()
@@ -145,7 +146,7 @@ async fn a_function_refuses_another_secret_or_another_time() {
 #[tokio::test]
 async fn messages_and_logs_contain_no_secret() {
     let endpoint = LambdaEndpoint::start();
-    let target = server(Kind::Postgres);
+    let target = server(Dialect::Postgres);
     let wrong = Plaintext::new("kvc_wrong_password_0123456789".to_owned()).unwrap();
     let wrong = Target { admin_password: wrong, ..target.clone() };
     assert_eq!(fault(&rotator(&endpoint), &target).await, None);

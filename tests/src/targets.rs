@@ -10,8 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use url::Url;
-
+pub use secrets_core::testing::targets::Dialect;
 pub use session::{Rows, Session};
 
 /// Database server, with the credentials of its administrator.
@@ -34,17 +33,6 @@ pub struct Target {
     pub authority: String,
 }
 
-/// SQL dialect of a database server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// PostgreSQL.
-    Postgres,
-    /// MariaDB.
-    MariaDb,
-    /// MySQL.
-    MySql,
-}
-
 /// Database for one test, deleted when this value is dropped. It has the table `things (id, name)`
 /// with one row, `(1, 'one')`.
 pub struct TargetDatabase {
@@ -62,23 +50,7 @@ impl Target {
     /// Panics if the test runner has not started the server.
     #[must_use]
     pub fn postgres() -> Self {
-        Self::needed(Dialect::Postgres)
-    }
-
-    /// Returns the MariaDB server.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the test runner has not started the server.
-    #[must_use]
-    pub fn mariadb() -> Self {
-        Self::needed(Dialect::MariaDb)
-    }
-
-    /// Returns the MySQL server; `None` if MySQL is not available on this machine.
-    #[must_use]
-    pub fn mysql() -> Option<Self> {
-        Self::find(Dialect::MySql)
+        Self::new(Dialect::Postgres)
     }
 
     /// Returns all database servers; MySQL only if it is available.
@@ -88,27 +60,19 @@ impl Target {
     /// Panics if the test runner has not started PostgreSQL and MariaDB.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        [Self::postgres(), Self::mariadb()].into_iter().chain(Self::mysql()).collect()
+        Dialect::all().into_iter().map(Self::new).collect()
     }
 
-    fn needed(dialect: Dialect) -> Self {
-        let variable = dialect.variable();
-        Self::find(dialect).unwrap_or_else(|| {
-            panic!("{variable} is not set: use ./tests/run, which starts the server")
-        })
-    }
-
-    fn find(dialect: Dialect) -> Option<Self> {
-        let url = Url::parse(&variable(dialect.variable())?).unwrap();
-        let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
-        Some(Self {
+    fn new(dialect: Dialect) -> Self {
+        let target = dialect.target();
+        Self {
             dialect,
-            host: url.host_str().unwrap().to_owned(),
-            port: url.port().unwrap(),
-            user: url.username().to_owned(),
-            password: url.password().unwrap().to_owned(),
-            authority: fs::read_to_string(authority).unwrap(),
-        })
+            host: target.host,
+            port: target.port,
+            user: target.admin_username,
+            password: target.admin_password.reveal().to_owned(),
+            authority: target.ca_certificate.unwrap(),
+        }
     }
 
     /// Creates a database for one test on this server.
@@ -181,7 +145,7 @@ impl Target {
     #[must_use]
     pub fn log(&self) -> String {
         let folder = variable("SECRETS_TEST_LOGS").unwrap();
-        let bytes = fs::read(Path::new(&folder).join(self.dialect.log())).unwrap();
+        let bytes = fs::read(Path::new(&folder).join(log_name(self.dialect))).unwrap();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
@@ -223,21 +187,12 @@ impl Drop for TargetDatabase {
     }
 }
 
-impl Dialect {
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Postgres => "SECRETS_TEST_TARGET_POSTGRES_URL",
-            Self::MariaDb => "SECRETS_TEST_TARGET_MARIADB_URL",
-            Self::MySql => "SECRETS_TEST_TARGET_MYSQL_URL",
-        }
-    }
-
-    fn log(self) -> &'static str {
-        match self {
-            Self::Postgres => "target-postgres.log",
-            Self::MariaDb => "target-mariadb.log",
-            Self::MySql => "target-mysql.log",
-        }
+/// Returns the name of the log file of the server with this dialect.
+fn log_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => "target-postgres.log",
+        Dialect::MariaDb => "target-mariadb.log",
+        Dialect::MySql => "target-mysql.log",
     }
 }
 

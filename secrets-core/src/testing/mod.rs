@@ -16,6 +16,7 @@ pub mod rotator;
 pub mod rotators;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod targets;
 
 use std::time::Duration;
 

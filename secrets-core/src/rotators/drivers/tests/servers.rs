@@ -9,13 +9,14 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::crypto::{Plaintext, random};
 use crate::egress::{Dialer, EgressPolicy, Resolver};
 use crate::model::RotationId;
-use crate::model::rotations::{DatabaseKind, PermissionLevel, Slot, SslMode};
+use crate::model::rotations::{DatabaseKind, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fence, Login, Target, TargetError};
 use crate::rotations::{draw_password, group_role, slot_user};
 use crate::rotators::drivers::Who;
 use crate::rotators::drivers::mysql::MySqlRotator;
 use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
+use crate::testing::targets::Dialect;
 
 /// Host name that resolves to this machine but is not in the certificate of any server.
 pub(super) const OTHER_NAME: &str = "other.example";
@@ -44,11 +45,6 @@ pub(super) fn gate() -> Arc<Dialer> {
     Arc::new(Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests are configured by environment variables only")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 /// Creates the driver for a kind of database.
 pub(super) fn driver(kind: DatabaseKind) -> Arc<dyn DatabaseRotator> {
     match kind.name {
@@ -58,45 +54,25 @@ pub(super) fn driver(kind: DatabaseKind) -> Arc<dyn DatabaseRotator> {
     }
 }
 
-fn server(name: &str, kind: DatabaseKind) -> Option<Server> {
-    let url = url::Url::parse(&variable(name)?).unwrap();
-    let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
-    let target = Target {
-        kind,
-        host: url.host_str().unwrap().to_owned(),
-        port: url.port().unwrap(),
-        database: url.path().trim_start_matches('/').to_owned(),
-        admin_username: url.username().to_owned(),
-        admin_password: Plaintext::new(url.password().unwrap().to_owned()).unwrap(),
-        ssl_mode: SslMode::VerifyFull,
-        ca_certificate: Some(std::fs::read_to_string(authority).unwrap()),
-        proxy: None,
-    };
-    let rotator = driver(kind);
+fn server(dialect: Dialect) -> Server {
+    let target = dialect.target();
+    let rotator = driver(target.kind);
     let (postgres, mysql) = (PostgresRotator::new(gate()), MySqlRotator::new(gate()));
-    let is_mariadb = name.contains("MARIADB");
-    Some(Server { rotator, target, is_mariadb, postgres, mysql })
-}
-
-fn needed(name: &str, kind: DatabaseKind) -> Server {
-    server(name, kind)
-        .unwrap_or_else(|| panic!("{name} names no server: use ./tests/run, which starts one"))
+    Server { rotator, target, is_mariadb: dialect == Dialect::MariaDb, postgres, mysql }
 }
 
 pub(super) fn postgres() -> Server {
-    needed("SECRETS_TEST_TARGET_POSTGRES_URL", DatabaseKind::POSTGRESQL)
+    server(Dialect::Postgres)
 }
 
 /// Returns the servers that use the MySQL protocol: MariaDB, and MySQL where available.
 pub(super) fn mysqls() -> Vec<Server> {
-    let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", DatabaseKind::MYSQL);
-    let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", DatabaseKind::MYSQL);
-    [mariadb].into_iter().chain(mysql).collect()
+    all().into_iter().filter(|server| !server.is_postgres()).collect()
 }
 
 /// Returns all real database servers.
 pub(super) fn all() -> Vec<Server> {
-    [postgres()].into_iter().chain(mysqls()).collect()
+    Dialect::all().into_iter().map(server).collect()
 }
 
 impl Server {
