@@ -65,6 +65,28 @@ test("Esc never closes the dialog of a value that is shown once", async () => {
   await page.locator("dialog").waitFor({ state: "detached" });
 });
 
+test("the back button asks before it leaves the dialog of a value that is shown once", async () => {
+  const { page } = await opened();
+  const navigation = page.getByRole("navigation", { name: "Project" });
+  await navigation.getByRole("link", { name: "Environments" }).click();
+  await page.getByRole("heading", { level: 1, name: "Environments" }).waitFor();
+  await navigation.getByRole("link", { name: "Tokens" }).click();
+  const value = await rotated(page);
+  const asked = [];
+  page.once("dialog", (question) => (asked.push(question.message()), question.dismiss()));
+
+  await page.goBack();
+
+  await page.waitForURL("**/tokens");
+  assert.deepEqual(asked, ["The value is not shown again. Leave without storing it?"]);
+  await isModal(page);
+  assert.equal(await shown(page), value);
+  page.once("dialog", (question) => question.accept());
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Environments" }).waitFor();
+  assert.equal(await page.locator("dialog").count(), 0);
+});
+
 test("a dialog that only a button closes opens again if the browser closes it", async () => {
   const { page } = await opened();
   const value = await rotated(page);

@@ -364,6 +364,7 @@ async function takeOnce() {
   await dialog(page).getByRole("button", { name: "Rotate" }).click();
   await dialog(page).getByRole("heading", { name: "Store the token now" }).waitFor();
   await take(page, "once-token", { isDialog: true });
+  await dialog(page).getByRole("button", { name: "I have stored it" }).click();
   await show(page, all.members);
   await page.getByRole("button", { name: "Send again: carol@example.com" }).click();
   await dialog(page).getByRole("heading", { name: "Send this link" }).waitFor();

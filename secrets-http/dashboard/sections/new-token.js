@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api } from "../api.js";
 import { Icon, html } from "../parts/html.js";
 import { Dialog } from "../parts/messages.js";
+import { protect } from "../routes.js";
 import { requests } from "./api.js";
 import { Field, FormDialog } from "./form.js";
 import { copyText } from "./parts.js";
@@ -124,7 +125,8 @@ export function NewToken({ place, projects, onClose, onDone }) {
  * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
  */
 export function Once({ title, about, label, value, copied, onClose }) {
-  // Closing by accident would lose the value, so only the button closes the dialog.
+  // Closing by accident would lose the value, so only the button closes the dialog, and leaving the screen asks.
+  useEffect(() => protect({ exist: () => true, question: text.leave }), []);
   const actions = html`<button class="main" onClick=${onClose}>${text.stored}</button>`;
   return html`<${Dialog} title=${title} actions=${actions}>
     <p>${about}</p>

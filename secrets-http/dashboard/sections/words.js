@@ -90,6 +90,7 @@ export const words = {
     copy: "Copy",
     copied: "The token is copied.",
     stored: "I have stored it",
+    leave: "The value is not shown again. Leave without storing it?",
     rotateTitle: (/** @type {string} */ name) => `Rotate ${name}?`,
     rotateText: "The token gets a new value.",
     grace: "Current value",
