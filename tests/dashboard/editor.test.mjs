@@ -181,6 +181,41 @@ test("a secret that is staged to be hidden or deleted gets a description only wi
   await assert.rejects(value(slug, "staging", "REDIS_URL"), /404/);
 });
 
+test("a secret without a value of its own gets a description only with a value", async () => {
+  const slug = await created();
+  const { page } = await opened(slug);
+  const description = page.getByRole("textbox", { name: "Description" });
+  const reason = page.getByText("Enter or copy a value to describe it here.");
+  // Inherited from production.
+  await edit(page, "REDIS_URL", "preview");
+  assert.equal(await description.isDisabled(), true);
+  await reason.waitFor();
+  await page.getByLabel("Value from").selectOption({ label: "a copy of production" });
+  assert.equal(await reason.count(), 0);
+  await description.fill("Cache of the previews");
+  await keep(page);
+  // Missing: only development has a value.
+  await edit(page, "DEBUG_TOOLBAR", "staging");
+  assert.equal(await description.isDisabled(), true);
+  await field(page).fill("kvc_off");
+  await description.fill("Shown to developers");
+  // A staged value can be described later.
+  await keep(page);
+  await edit(page, "DEBUG_TOOLBAR", "staging");
+  assert.equal(await description.inputValue(), "Shown to developers");
+  await description.fill("Shown to testers");
+  await keep(page);
+
+  await save(page, 2);
+
+  const saved = async (environment, key) => {
+    const { secret } = await call("GET", path(slug, environment, key));
+    return [secret.value, secret.description];
+  };
+  assert.deepEqual(await saved("preview", "REDIS_URL"), ["kvc_production-REDIS_URL", "Cache of the previews"]);
+  assert.deepEqual(await saved("staging", "DEBUG_TOOLBAR"), ["kvc_off", "Shown to testers"]);
+});
+
 test("the history of a secret continues after its first 100 earlier versions", async () => {
   const slug = await created();
   for (let version = 2; version <= 102; version++) {

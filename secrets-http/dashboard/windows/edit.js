@@ -69,8 +69,11 @@ function useDraft(grid, at) {
   const [value, setValue] = useState(loaded.text);
   const [isTouched, setTouched] = useState(!at);
   const [from, setFrom] = useState(at?.change?.from ?? "");
-  // The service takes no description with a change that hides or deletes the secret. A value replaces that change.
-  const canDescribe = isTouched || from !== "" || !isRemoval(at?.change);
+  // The service takes a description only of a secret that the environment itself has, or with a value. It takes none with
+  // a change that hides or deletes the secret; a value replaces that change.
+  const isRemoved = isRemoval(at?.change);
+  const isKept = (ownVersion(at?.secret) > 0 && !isRemoved) || ["set", "copy"].includes(at?.change?.action ?? "");
+  const canDescribe = isTouched || from !== "" || isKept;
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
   /** Number of times that the user has changed the value. */
@@ -91,14 +94,15 @@ function useDraft(grid, at) {
    */
   const change = (key, environment) => {
     const base = ownVersion(at?.secret);
-    const hasAbout = about !== before;
+    const hasAbout = canDescribe && about !== before;
     const described = hasAbout ? { description: about } : {};
     if (from && (from !== at?.change?.from || hasAbout)) return { environment, key, action: "copy", from, base, ...described };
     if (!from && isTouched) return { environment, key, action: "set", value: value.replaceAll("\n", loaded.lineBreak), base, ...described };
-    const isKept = base > 0 || ["set", "copy"].includes(at?.change?.action ?? "");
-    return hasAbout && isKept && canDescribe ? { environment, key, action: "describe", description: about, base } : null;
+    return hasAbout ? { environment, key, action: "describe", description: about, base } : null;
   };
-  return { place, isKnown: known !== undefined, value, isMixed: loaded.isMixed, write, load, from, setFrom, about, setAbout, canDescribe, change };
+  // A field that is disabled shows no text that would be lost.
+  const shownAbout = canDescribe ? about : before;
+  return { place, isKnown: known !== undefined, value, isMixed: loaded.isMixed, write, load, from, setFrom, about: shownAbout, setAbout, canDescribe, isRemoved, change };
 }
 
 /** Fields for the key and the environment of a new secret. @param {any} properties */
@@ -193,7 +197,7 @@ export function Editor({ grid, at, read }) {
         <input value=${draft.about} placeholder=${row ? descriptionOf(row) : ""} maxlength="500" autocomplete="off" disabled=${!draft.canDescribe}
           aria-describedby=${draft.canDescribe ? undefined : ids.about} onInput=${(/** @type {any} */ event) => draft.setAbout(event.target.value)} />
       </label>
-      ${!draft.canDescribe && html`<p id=${ids.about} class="quiet">${words.edit.removed}</p>`}
+      ${!draft.canDescribe && html`<p id=${ids.about} class="quiet">${draft.isRemoved ? words.edit.removed : words.edit.noValue}</p>`}
       <p id=${ids.hint} class="quiet">${words.edit.hint}</p>
     </form>
   <//>`;

@@ -23,6 +23,7 @@ export const words = {
     generate: "Generate a random value",
     about: "Description",
     removed: "The staged change hides or deletes this secret. Enter a value to change the description.",
+    noValue: "This environment has no value of its own for this key. Enter or copy a value to describe it here.",
     hint: "Nothing is changed until you review and save.",
     keep: "Keep",
   },
