@@ -235,14 +235,32 @@ pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()>
     if dropped > 0 {
         tracing::warn!(count = dropped, "refused requests of too many callers to record");
     }
-    if due.is_empty() {
-        return Ok(());
+    write_or_put_back(&refusals, engine.store(), due).await
+}
+
+/// Audit entries that are being stored. If they are still here when this value is dropped, because
+/// the write failed or was cancelled, a later call stores them.
+struct Unwritten<'a> {
+    refusals: &'a Refusals,
+    entries: Vec<AuditRecord>,
+}
+
+impl Drop for Unwritten<'_> {
+    fn drop(&mut self) {
+        lock(&self.refusals.0).put_back(std::mem::take(&mut self.entries));
     }
-    let written = write(engine.store(), &due).await;
-    if written.is_err() {
-        lock(&refusals.0).put_back(due);
-    }
-    written
+}
+
+/// Stores audit entries. If that fails or is cancelled, keeps them in memory for a later call.
+async fn write_or_put_back(
+    refusals: &Refusals,
+    store: &dyn Store,
+    entries: Vec<AuditRecord>,
+) -> StoreResult<()> {
+    let mut unwritten = Unwritten { refusals, entries };
+    write(store, &unwritten.entries).await?;
+    unwritten.entries.clear();
+    Ok(())
 }
 
 /// Stores audit entries, without the names of users who were deleted meanwhile. (Their account may

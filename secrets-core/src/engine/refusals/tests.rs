@@ -1,8 +1,10 @@
 use super::*;
 use crate::engine::Who;
 use crate::model::{Origin, TeamId};
-use crate::store::{AuditFilter, MemoryStore};
+use crate::store::{AuditFilter, MemoryStore, Reads, Tx};
 use crate::testing::fixtures::{World, at, entry, team, token, user};
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 
 /// Creates an example audit entry: a refused request of a service token, from this IP address
@@ -102,6 +104,37 @@ async fn entries_of_a_user_who_was_deleted_meanwhile_have_no_name() {
     write(&store, &[denied(), denied()]).await.unwrap();
 
     assert_eq!(names().await, [(None, None), (None, None), (None, None)]);
+}
+
+/// Store whose transactions never begin.
+struct Stuck;
+
+#[async_trait]
+impl Store for Stuck {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        std::future::pending().await
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        std::future::pending().await
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_write_loses_no_refusal() {
+    let (refusals, (_, denied)) = (Refusals::default(), refusal("192.0.2.1", 0));
+
+    let cancelled = write_or_put_back(&refusals, &Stuck, vec![denied]).now_or_never();
+
+    assert!(cancelled.is_none());
+    let due = lock(&refusals.0).take(at(0), false);
+    assert_eq!(due.len(), 1);
+    write_or_put_back(&refusals, &MemoryStore::new(), due).await.unwrap();
+    assert!(lock(&refusals.0).unwritten.is_empty());
 }
 
 #[test]
