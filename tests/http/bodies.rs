@@ -36,6 +36,21 @@ async fn a_body_of_more_than_a_mebibyte_is_413(app: App) {
     assert_eq!(post(&alice, padded(1_048_577)).await.is(413).json(), body);
 }
 
+/// Checks that clients without an account cannot use up the memory of the service.
+async fn a_body_without_a_credential_has_at_most_64_kibibytes(app: App) {
+    let anyone = app.anonymous();
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let body = |length: usize| format!("{:x<length$}", "client_id=");
+
+    for path in ["/api/v1/auth/cli/device", "/api/v1/auth/cli/token", "/device"] {
+        let longest = anyone.raw(Method::POST, path, &form, body(65_536)).await;
+        let longer = anyone.raw(Method::POST, path, &form, body(65_537)).await;
+
+        assert_ne!(longest.status, 413, "{path}");
+        longer.is(413);
+    }
+}
+
 async fn a_chunked_body_is_counted_as_it_arrives(app: App) {
     app.person("alice").await;
     let head = head(TEAMS, &app.jwt("alice")) + "Transfer-Encoding: chunked\r\n\r\n";
@@ -309,6 +324,7 @@ async fn a_whole_number_may_have_a_fraction_of_zero(app: App) {
 on_every_store![
     a_whole_number_may_have_a_fraction_of_zero,
     a_body_of_more_than_a_mebibyte_is_413,
+    a_body_without_a_credential_has_at_most_64_kibibytes,
     a_chunked_body_is_counted_as_it_arrives,
     an_import_may_have_16_mebibytes,
     a_body_is_not_read_for_a_caller_of_the_wrong_kind,

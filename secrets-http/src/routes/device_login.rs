@@ -15,7 +15,7 @@ use warp::reply::Response;
 use super::known;
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::{Body, LIMIT, PUBLIC_LIMIT, body};
 use crate::serve::fault::Fault;
 use crate::serve::links::base_url;
 use crate::serve::reply::{self, Envelope, Shape};
@@ -58,11 +58,12 @@ struct SessionBody {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let start = body(LIMIT).and(base_url()).map(|body: Body, base: Result<BaseUrl, Error>| async {
-        let login: NewDeviceLogin = body.json_or_form().await?;
-        Ok(StartDeviceLogin { login, base: base? })
-    });
-    let poll = body(LIMIT).map(|body: Body| async { read_poll(body).await });
+    let start =
+        body(PUBLIC_LIMIT).and(base_url()).map(|body: Body, base: Result<BaseUrl, Error>| async {
+            let login: NewDeviceLogin = body.json_or_form().await?;
+            Ok(StartDeviceLogin { login, base: base? })
+        });
+    let poll = body(PUBLIC_LIMIT).map(|body: Body| async { read_poll(body).await });
     let look_up = target().map(|target: Target| {
         known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
     });

@@ -19,7 +19,7 @@ use self::forms::{Entry, code_form, decision_form};
 use super::page::{self, Visit, email};
 use super::page_session;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::{Body, PUBLIC_LIMIT, body};
 use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
 use crate::serve::gate;
@@ -59,7 +59,8 @@ struct Form {
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let visit = page::visit(api);
     let open = visit.clone().then(async |visit: Visit| visit.open().await);
-    let send = body(LIMIT).and(visit).then(async |body: Body, visit: Visit| visit.send(body).await);
+    let send =
+        body(PUBLIC_LIMIT).and(visit).then(async |body: Body, visit: Visit| visit.send(body).await);
     vec![
         Route::public(Method::GET, PAGE, "device_login.page", open.boxed()),
         Route::public(Method::POST, PAGE, "device_login.page", send.boxed()),

@@ -16,7 +16,7 @@ use warp::{Filter, Rejection};
 use zeroize::Zeroizing;
 
 use crate::serve::fault::Fault;
-use crate::serve::memory::BodyMemory;
+use crate::serve::memory::{BodyMemory, PART};
 
 /// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
@@ -24,6 +24,10 @@ pub const LIMIT: usize = 1024 * 1024;
 /// Maximum size of a request body with many secrets, in bytes. It is enough for 100 values of 64
 /// KiB with escaped characters.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
+
+/// Maximum size of a request body that needs no credential, in bytes. Such bodies are counted for no
+/// account, so their memory is not a part of the budget.
+pub const PUBLIC_LIMIT: usize = PART;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
