@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use secrets_http::program::{commands, config, logs};
+use secrets_http::program::{commands, config, logs, runtime};
 
 /// Memory allocator. It is faster than the system's allocator if there are many threads or large
 /// responses.
@@ -19,11 +19,5 @@ fn main() -> ExitCode {
 fn start() -> Result<(), config::Failure> {
     let _flush = logs::FlushAtExit;
     let configured = config::read()?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| {
-        config::Failure::new(
-            config::Exit::Configuration,
-            format!("cannot start the runtime: {error}"),
-        )
-    })?;
-    runtime.block_on(commands::run(configured))
+    runtime::block_on(commands::run(configured))
 }

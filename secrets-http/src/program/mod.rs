@@ -4,4 +4,5 @@ pub mod commands;
 pub mod config;
 pub mod debug;
 pub mod logs;
+pub mod runtime;
 mod traces;
