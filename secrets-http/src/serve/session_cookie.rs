@@ -138,15 +138,23 @@ pub(crate) fn of_page<'a>(
 /// the address of this service. Another name that resolves to this address is another site.
 fn credential<'a>(headers: &'a HeaderMap, public: &BaseUrl) -> Option<&'a str> {
     let (_, own) = origin_of(public).split_once("://")?;
-    let given = headers.get(HOST)?.to_str().ok()?;
+    let given = without_port(public, headers.get(HOST)?.to_str().ok()?);
     let is_own_host = given.eq_ignore_ascii_case(own);
     SessionCookie::of(Some(public)).read(headers).filter(|_| is_own_host)
 }
 
-/// Returns the origin of an address: the scheme, and the host with its port.
+/// Returns the origin of an address: the scheme, and the host with its port, in the form in which
+/// browsers send it.
 fn origin_of(address: &BaseUrl) -> &str {
     let text = address.as_str();
-    text.strip_suffix(address.path()).unwrap_or(text)
+    without_port(address, text.strip_suffix(address.path()).unwrap_or(text))
+}
+
+/// Removes the port from a host if it is the default port of the scheme of `address`, because
+/// browsers never send that port.
+fn without_port<'a>(address: &BaseUrl, host: &'a str) -> &'a str {
+    let port = if address.as_str().starts_with("https:") { ":443" } else { ":80" };
+    host.strip_suffix(port).unwrap_or(host)
 }
 
 #[cfg(test)]
@@ -179,6 +187,27 @@ mod tests {
                 }
             }
             assert_eq!(Initiator::of(&headers, Some(&public)), expected, "{site:?} {origin:?}");
+        }
+    }
+
+    #[test]
+    fn a_browser_omits_the_default_port() {
+        for (public, origin, hosts) in [
+            ("https://a.test:443/base", "https://a.test", ["a.test", "a.test:443"]),
+            ("https://a.test", "https://a.test", ["a.test", "a.test:443"]),
+            ("http://a.test:80", "http://a.test", ["a.test", "a.test:80"]),
+            ("http://[::80]", "http://[::80]", ["[::80]", "[::80]:80"]),
+            ("https://a.test:80", "https://a.test:80", ["a.test:80", "A.test:80"]),
+        ] {
+            let public: BaseUrl = public.parse().unwrap();
+            assert_eq!(origin_of(&public), origin);
+            for host in hosts {
+                let mut headers = HeaderMap::new();
+                headers.insert(HOST, HeaderValue::from_static(host));
+                let cookie = format!("{}=kvc_cookie", SessionCookie::of(Some(&public)).name());
+                headers.insert("cookie", HeaderValue::from_str(&cookie).unwrap());
+                assert_eq!(credential(&headers, &public), Some("kvc_cookie"), "{public} {host}");
+            }
         }
     }
 }
