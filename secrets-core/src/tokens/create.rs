@@ -11,6 +11,7 @@ use super::ServiceToken;
 use crate::access::{NOT_A_MEMBER, outlives_session};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
+use crate::limits::canonical_network;
 use crate::model::whole::Whole;
 use crate::model::{
     DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
@@ -115,7 +116,7 @@ impl TryFrom<String> for Network {
             ValidationRule::of("must be a network such as 192.0.2.0/24, or an address");
         let address = || text.parse::<IpAddr>().ok().map(|one| IpNet::from(one.to_canonical()));
         let network = text.parse::<IpNet>().ok().or_else(address);
-        network.map(|network| Self(network.trunc())).ok_or(NETWORK.violation())
+        network.map(|network| Self(canonical_network(network).trunc())).ok_or(NETWORK.violation())
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hyper::HeaderMap;
 use ipnet::IpNet;
+use secrets_core::limits::canonical_network;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
@@ -83,7 +84,8 @@ pub fn client(
 }
 
 fn network(item: &str) -> Option<IpNet> {
-    item.parse().ok().or_else(|| Some(item.parse::<IpAddr>().ok()?.to_canonical().into()))
+    let single = || Some(item.parse::<IpAddr>().ok()?.to_canonical().into());
+    item.parse::<IpNet>().ok().map(canonical_network).or_else(single)
 }
 
 /// Parses an entry of `X-Forwarded-For`, an address with or without a port.
@@ -164,6 +166,14 @@ mod tests {
         assert!(Networks::parse("").unwrap().is_empty());
         assert_eq!(Networks::parse("10.0.0.0/8,lb.local"), Err(NotNetworks));
         assert_eq!(Networks::parse("10.0.0.0/33"), Err(NotNetworks));
+    }
+
+    #[test]
+    fn a_network_of_mapped_addresses_is_the_ipv4_network() {
+        let networks = Networks::parse("::ffff:10.0.0.0/104").unwrap();
+
+        assert!(networks.contain(ip("10.9.9.9")) && networks.contain(ip("::ffff:10.9.9.9")));
+        assert!(!networks.contain(ip("11.0.0.1")));
     }
 
     #[test]

@@ -57,7 +57,7 @@ async fn a_token_without_networks_is_used_from_everywhere(kind: Kind) {
 
 async fn networks_are_returned_in_one_form_and_once(kind: Kind) {
     let app = server(kind).await;
-    let given = json!(["10.1.2.3/8", "10.0.0.0/8", "198.51.100.7", "2001:DB8::5/32"]);
+    let given = json!(["10.1.2.3/8", "::ffff:10.0.0.0/104", "198.51.100.7", "2001:DB8::5/32"]);
 
     let owned = Owned::of(&app, &json!({ "ip_allowlist": given })).await;
 
