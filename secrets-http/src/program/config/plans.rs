@@ -6,6 +6,10 @@ use secrets_core::model::{Plan, PlanName, Quota};
 /// Field of a plan: number of days for which the audit log of a team is kept.
 const AUDIT_DAYS: &str = "audit_days";
 
+/// Maximum number of days for which an audit log is kept: a hundred years. Not every database can
+/// store a time that is many centuries ago.
+const MAX_AUDIT_DAYS: u32 = 36_500;
+
 /// Field of a plan: maximum total size of the previous versions of an environment's secrets, in
 /// bytes.
 const HISTORY_BYTES: &str = "history_bytes";
@@ -31,7 +35,7 @@ fn plan(name: &str, table: toml::Value) -> Result<Plan, String> {
     let (mut audit_days, mut history_bytes, mut versions) = (None, None, None);
     for (key, value) in limits {
         match key.as_str() {
-            AUDIT_DAYS => audit_days = Some(number(name, AUDIT_DAYS, 1, &value)?),
+            AUDIT_DAYS => audit_days = Some(days(name, AUDIT_DAYS, &value)?),
             HISTORY_BYTES => history_bytes = Some(number(name, HISTORY_BYTES, 0, &value)?),
             VERSIONS => versions = Some(number(name, VERSIONS, 1, &value)?),
             key => {
@@ -60,6 +64,15 @@ fn number<T: TryFrom<i64> + Into<u64> + Copy>(
     let number = value.as_integer().and_then(|number| T::try_from(number).ok());
     let number = number.filter(|number| (*number).into() >= least);
     number.ok_or_else(|| number_error(name, key, least))
+}
+
+/// Parses a number of days. `name` is the plan and `key` the field, for the error.
+fn days(name: &str, key: &str, value: &toml::Value) -> Result<u32, String> {
+    let days = value.as_integer().and_then(|days| u32::try_from(days).ok());
+    let days = days.filter(|days| (1..=MAX_AUDIT_DAYS).contains(days));
+    days.ok_or_else(|| {
+        format!("must give plans.{name}.{key} as a whole number, 1 to {MAX_AUDIT_DAYS}")
+    })
 }
 
 fn quota_error(name: &str, quota: Quota) -> String {

@@ -254,6 +254,8 @@ fn a_plan_that_makes_no_sense_is_named() {
         ("[plans.small]\nmembers = 0", "plans.small.members as a whole number, 1 or more"),
         ("[plans.small]\nsecrets = -1", "plans.small.secrets as a whole number, 0 or more"),
         ("[plans.small]\nsecrets = 'kvc_'", "plans.small.secrets as a whole number, 0 or more"),
+        ("[plans.small]\naudit_days = 0", "plans.small.audit_days as a whole number, 1 to 36500"),
+        ("[plans.small]\naudit_days = 36501", "plans.small.audit_days as a whole number, 1 to"),
         ("[plans.small]\nseats = 1", "an unknown key: plans.small.seats"),
         ("[plans.'A B']\nsecrets = 1", "a plan whose name must be"),
         ("[plans]\nsmall = 1", "plans.small as a table"),
