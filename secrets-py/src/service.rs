@@ -21,7 +21,8 @@ use crate::{failure, invalid, open, record, values};
 /// User agent in the audit log for calls of embedded sessions.
 const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 
-/// Maximum time that `close` waits for operations that are still running.
+/// Maximum time of each step of `close`: writing the data that is still in memory, waiting for
+/// operations that are still running, and closing the store.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which `close` checks whether operations are still running.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -130,7 +131,7 @@ impl Service {
         self.process.run(py, done, Place::Worker, async move {
             drop(background);
             // Errors are ignored: audit entries stay in the store, last-used times are lost.
-            drop(workers::flush(service.engine()).await);
+            drop(timeout(CLOSE_TIMEOUT, workers::flush(service.engine())).await);
             let left = Arc::downgrade(service.engine());
             drop(service);
             drop(timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);

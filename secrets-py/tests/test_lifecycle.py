@@ -251,6 +251,35 @@ print(session.project.list()[0]["slug"])
     assert ended.returncode == 0
 
 
+# Holds the write lock of a database until the standard input is closed.
+LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_service_closes_while_its_database_is_locked(tmp_path: Path) -> None:
+    from secrets_service import Service
+
+    path = tmp_path / "secrets.db"
+    service = Service.open(f"sqlite://{path}", root_key=bytes(32))
+    session = service.sign_in(issuer="here", subject="1", email="a@example.com")
+    token = session.token.create(name="deploy", all_projects=True)["token"]
+    # `close` writes the time of the last use of the token.
+    service.as_token(token).project.list()
+    locker = [sys.executable, "-c", LOCK, path]
+    with subprocess.Popen(locker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "locked\n"
+        began = time.monotonic()
+        service.close()
+        # Each of the three steps ends after 5 seconds. Each write would wait 10 seconds for the lock.
+        assert time.monotonic() - began < 18
+
+
 def test_a_file_is_opened_again_once_it_is_closed(tmp_path: Path) -> None:
     from secrets_service import Service
 
