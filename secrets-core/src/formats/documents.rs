@@ -8,7 +8,7 @@ use serde::de::{
 use serde::ser::{SerializeMap as _, Serializer as _};
 use zeroize::Zeroizing;
 
-use super::room;
+use super::{room, without_byte_order_mark};
 use crate::crypto::Plaintext;
 use crate::model::{SecretKey, ValidationRule, Violation};
 
@@ -95,7 +95,7 @@ pub(super) fn json_at_most(
     text: &str,
     max: usize,
 ) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
-    let mut document = serde_json::Deserializer::from_str(text);
+    let mut document = serde_json::Deserializer::from_str(without_byte_order_mark(text));
     let entries = Object { max, max_bytes: usize::MAX }.deserialize(&mut document);
     let entries = entries.and_then(|entries| document.end().map(|()| entries));
     entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
@@ -124,7 +124,9 @@ pub(super) fn yaml_at_most(
         return Err(BadDocument::TooMuch);
     }
     let object = Object { max, max_bytes: MAX_YAML_BYTES };
-    let entries = object.deserialize(yaml_serde::Deserializer::from_str(text));
+    // With a mark, the YAML library takes the first key of a mapping for an indented one.
+    let document = yaml_serde::Deserializer::from_str(without_byte_order_mark(text));
+    let entries = object.deserialize(document);
     entries.map_err(|_| BadDocument::NoObject)?.into_secrets()
 }
 

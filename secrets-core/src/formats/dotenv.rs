@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::is_variable;
+use super::{is_variable, without_byte_order_mark};
 use crate::crypto::Plaintext;
 use crate::model::{SecretKey, Violation};
 
@@ -42,7 +42,7 @@ pub(super) fn parse_at_most(
     text: &str,
     max: usize,
 ) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_byte_order_mark(text);
     let mut parser = Parser { text, line: 1 };
     let mut secrets = Vec::new();
     while secrets.len() < max

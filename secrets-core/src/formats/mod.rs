@@ -174,6 +174,11 @@ fn is_variable(key: &str) -> Result<(), &'static str> {
     Err("must be letters, digits and underscores in this format: no dots and no hyphens")
 }
 
+/// Returns a text without the byte order mark with which some editors begin a file.
+fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 impl FromStr for Format {
     type Err = &'static str;
 

@@ -337,6 +337,22 @@ fn aliases_of_long_texts_and_lists_are_not_followed_without_end() {
 }
 
 #[test]
+fn a_byte_order_mark_before_a_text_is_ignored() {
+    for (form, text) in [
+        (Form::Dotenv, "A='x'\nB='y'\n"),
+        (Form::Json, r#"{"A":"x","B":"y"}"#),
+        (Form::Yaml, "A: 'x'\nB: 'y'\n"),
+    ] {
+        let marked = format!("\u{feff}{text}");
+
+        let secrets = form.read(&marked, "text").unwrap();
+
+        let expected = [("A".to_owned(), "x".to_owned()), ("B".to_owned(), "y".to_owned())];
+        assert_eq!(given(&secrets), expected, "{form:?}");
+    }
+}
+
+#[test]
 fn only_the_first_secrets_of_a_text_are_kept() {
     let cases = [
         (Form::Dotenv, "A=1\nB=2\nC=3\n", "A=1\nB=2\nno assignment\n"),

@@ -182,6 +182,29 @@ fn a_refused_entry_stops_the_whole_import() {
 }
 
 #[test]
+fn a_byte_order_mark_before_a_file_of_any_format_is_ignored() {
+    let project = Project::create();
+    project.write("marked.env", "\u{feff}A=kvc_1\nB=kvc_2\n");
+    project.ok(&["import", "marked.env"]);
+
+    for (source, text) in [
+        ("auto", r#"{"A":"kvc_1","B":"kvc_2"}"#),
+        ("json", r#"{"A":"kvc_1","B":"kvc_2"}"#),
+        ("yaml", "A: kvc_1\nB: kvc_2\n"),
+        ("csv", "key,value\nA,kvc_1\nB,kvc_2\n"),
+        ("docker", "A=kvc_1\nB=kvc_2\n"),
+        ("shell", "export A=kvc_1\nexport B=kvc_2\n"),
+        ("vault", r#"{"data":{"data":{"A":"kvc_1","B":"kvc_2"},"metadata":{}}}"#),
+    ] {
+        let marked = format!("\u{feff}{text}");
+
+        let ended = project.run_with(&["import", "--from", source, "--expect-same"], &marked);
+
+        assert_eq!(ended.code, Some(0), "{source}: {ended:?}");
+    }
+}
+
+#[test]
 fn shell_syntax_other_than_assignments_is_refused() {
     let project = Project::create();
     for (text, rule) in [

@@ -9,7 +9,7 @@ use super::Source;
 /// Returns the format that the content or the file name indicates; dotenv if there is no
 /// indication.
 pub(super) fn source(path: &Path, text: &str) -> Source {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let text = text.trim_start();
     if text.starts_with(['{', '[']) {
         return serde_json::from_str(text).map_or(Source::Json, |document| by_shape(&document));
     }

@@ -134,7 +134,8 @@ fn read_text(path: &Path) -> Result<Zeroizing<String>, Failure> {
     }
     let text = std::str::from_utf8(&bytes);
     let text = text.map_err(|_| failed(Exit::Data, "must be text in UTF-8"))?;
-    Ok(Zeroizing::new(text.to_owned()))
+    // Some editors begin a file with a byte order mark.
+    Ok(Zeroizing::new(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()))
 }
 
 impl Source {
