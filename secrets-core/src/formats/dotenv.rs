@@ -2,7 +2,8 @@
 //!
 //! `KEY=value`, optionally after `export`. Unquoted values end at ` #` and lose surrounding space;
 //! single quotes and backticks keep everything literally; double quotes support the escapes `\n`,
-//! `\r`, `\t`, `\"`, `\\` and `\$`. Quoted values may span lines. Variables are not expanded.
+//! `\r`, `\t`, `\"`, `\\` and `\$`. Quoted values may span lines. If all line breaks of a text are
+//! CR LF, those in values are read as LF. Variables are not expanded.
 
 use std::fmt;
 
@@ -43,7 +44,9 @@ pub(super) fn parse_at_most(
     max: usize,
 ) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     let text = without_byte_order_mark(text);
-    let mut parser = Parser { text, line: 1 };
+    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let is_crlf = lines.all(|line| line.ends_with("\r\n"));
+    let mut parser = Parser { text, line: 1, is_crlf };
     let mut secrets = Vec::new();
     while secrets.len() < max
         && let Some(secret) = parser.next_secret()?
@@ -95,6 +98,8 @@ fn keeps_backslashes(value: &str) -> bool {
 struct Parser<'a> {
     text: &'a str,
     line: usize,
+    /// True if all line breaks of the text are a carriage return and a line feed.
+    is_crlf: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -136,7 +141,10 @@ impl<'a> Parser<'a> {
 
     fn quoted(&mut self, quote: char) -> Result<String, BadLine> {
         let mut value = String::new();
-        let mut chars = self.text.char_indices().skip(1);
+        let (text, is_crlf) = (self.text, self.is_crlf);
+        let is_kept =
+            |(at, c): &(usize, char)| !is_crlf || *c != '\r' || !text[at + 1..].starts_with('\n');
+        let mut chars = text.char_indices().skip(1).filter(is_kept);
         while let Some((at, c)) = chars.next() {
             match c {
                 '\\' if quote == '"' => match chars.next() {
@@ -227,6 +235,9 @@ mod tests {
             ("A=\"over\ntwo lines\" # yes", "over\ntwo lines"),
             ("A=`it's \"both\"`", "it's \"both\""),
             ("\u{feff}A=x\r\n", "x"),
+            ("A='over\r\ntwo lines'\r\n", "over\ntwo lines"),
+            ("A=\"over\\r\\n\r\ntwo \\\r\nlines\"", "over\r\n\ntwo \\\nlines"),
+            ("# CRLF in the value alone\nA='over\r\ntwo \rlines'\n", "over\r\ntwo \rlines"),
             ("A=a=b=c", "a=b=c"),
         ] {
             assert_eq!(one(text), value, "{text:?}");
