@@ -1,7 +1,7 @@
 //! Functions that need no service: formats, the scan engine, token checks and webhook verification.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
 use secrets_core::formats::{Form, Format, ObjectName};
 use secrets_core::model::{Clock, Error, SecretKey, SystemClock, Time, Violation};
@@ -66,12 +66,14 @@ fn broken(rule: Violation, field: &str) -> Error {
 /// Finds credentials in a string. Returns them redacted to their first and last characters. Signals
 /// such as Ctrl-C interrupt the wait for the scan of a long string.
 #[pyfunction]
-pub(crate) fn scan(py: Python<'_>, text: &str, path: &str) -> PyResult<Py<PyAny>> {
+pub(crate) fn scan(py: Python<'_>, text: &str, path: &Bound<'_, PyString>) -> PyResult<Py<PyAny>> {
+    // A file name that is not UTF-8 contains lone surrogates.
+    let path = path.to_string_lossy();
     if text.len() <= MAX_INLINE_SCAN {
-        let found = py.detach(|| sightings(text, path));
+        let found = py.detach(|| sightings(text, &path));
         return to_list(py, found);
     }
-    let (text, path) = (text.to_owned(), path.to_owned());
+    let (text, path) = (text.to_owned(), path.into_owned());
     Process::here()?.run(py, None, Place::Worker, async move {
         let found = block_in_place(|| sightings(&text, &path));
         Box::new(move |py: Python<'_>| to_list(py, found)) as Outcome

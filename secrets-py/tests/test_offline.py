@@ -108,6 +108,16 @@ def test_files_are_scanned(tmp_path: Path) -> None:
     assert token not in json.dumps(found)
 
 
+def test_a_path_that_is_not_utf_8_is_reported_unchanged() -> None:
+    # Python decodes the file name b"\xff.txt" to this string.
+    path = "\udcff.txt"
+    token = "TOKEN=ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
+
+    for text in (token, f"{token}\n" + "nothing\n" * 40_000):
+        [one] = package.scan(text, path=path)
+        assert (one["path"], one["line"]) == (path, 1)
+
+
 def test_values_that_are_read_are_not_shown() -> None:
     assert repr(package.parse("A=kvc_1", "dotenv")) == "{'A': <hidden>}"
     assert repr(package.render({"A": "kvc_1"}, "json")) == "<hidden>"
