@@ -367,6 +367,25 @@ def test_an_error_of_the_network_carries_its_cause(
         Client(host.url, timeout=0.1).project.list()
 
 
+def test_an_address_of_an_unsupported_family_is_skipped(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.answers = [NO_PROJECTS]
+    resolve = socket.getaddrinfo
+
+    def resolved(name: Any, *arguments: Any) -> Any:
+        found = resolve(name, *arguments)
+        # No family has this number.
+        unsupported = (255, *found[0][1:])
+        return [unsupported, *found, unsupported]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+    assert Client(host.url).project.list() == []
+    with pytest.raises(package.Unavailable, match="connection refused"):
+        Client(refused()).project.list()
+
+
 def test_an_error_that_the_caller_handles_is_no_cause(tmp_path: Path) -> None:
     url = refused()
     try:

@@ -45,13 +45,19 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         call = _call()
         call.has_new_connection = True
-        failed: OSError = OSError("no address")
+        failed: OSError | None = None
         try:
             found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
         except OSError as error:
             raise NewConnectionError(self, "name resolution failed") from error
         for family, kind, protocol, _, target in found:
-            sock = socket.socket(family, kind, protocol)
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError as error:
+                # The system may not support the family, such as IPv6. The error of another address
+                # says more.
+                failed = failed or error
+                continue
             try:
                 for option in self.socket_options or ():
                     sock.setsockopt(*option)
@@ -64,7 +70,7 @@ class _Connection(HTTPConnection):
             except OSError as error:
                 failed = error
                 sock.close()
-        raise NewConnectionError(self, "connection failed") from failed
+        raise NewConnectionError(self, "connection failed") from failed or OSError("no address")
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         call = _call()
