@@ -159,6 +159,7 @@ def test_all_are_errors_of_the_package() -> None:
         ("memory:", bytes(31)),
         ("memory:", "AAAA"),
         ("memory:", "not base64!"),
+        ("memory:", "é" * 44),
     ],
 )
 def test_an_invalid_argument_of_open_is_named(url: str, root_key: Any) -> None:

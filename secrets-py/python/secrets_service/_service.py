@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Sequence
 from typing import Any
 
@@ -196,7 +195,7 @@ def _bytes(root_key: object) -> bytes | None:
         raise TypeError("root_key: must be bytes or a string")
     try:
         return b64decode(root_key.strip(), validate=True)
-    except NotBase64:
+    except ValueError:
         raise ValueError("root_key: must be 32 bytes, or their base64") from None
 
 
