@@ -14,9 +14,11 @@ if (!file) {
   process.exit(64);
 }
 if (process.stdin.isTTY) process.stderr.write("passphrase or key, then Ctrl+D: ");
-const secret = readFileSync(0, "utf8").trim();
+const typed = readFileSync(0, "utf8");
 const uses = { scbk_: "key", scbx_: "privateKey" };
-const use = uses[secret.slice(0, 5)] ?? "passphrase";
+const use = uses[typed.trim().slice(0, 5)] ?? "passphrase";
+// A passphrase may begin and end with spaces.
+const secret = use === "passphrase" ? typed.replace(/[\r\n]+$/, "") : typed.trim();
 
 try {
   const bundle = openBundle(readFileSync(file), { [use]: secret, ...(signer !== undefined && { signer }) });

@@ -195,6 +195,20 @@ test("the example prints the keys of a bundle, and none of its values", () => {
   assert.ok(!`${stdout}${stderr}`.includes("kvc_"));
 });
 
+test("the example keeps the spaces around a passphrase", async () => {
+  const spaced = `  ${passphrase}  `;
+  const session = await (await module.Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
+  const { slug: project } = await session.project.create({ name: "Shop" });
+  const recipients = [{ type: "passphrase", passphrase: spaced }];
+  const made = await session.secret.bundle({ project, environment: "staging", recipients });
+  writeFileSync(join(installed, "spaced.bundle"), Buffer.from(made.bundle, "base64"));
+
+  const given = { cwd: installed, encoding: "utf8", input: `${spaced}\r\n` };
+  const { status, stderr } = spawnSync(process.execPath, [example, "spaced.bundle"], given);
+
+  assert.equal(status, 0, stderr);
+});
+
 test("the example says why a bundle does not open", () => {
   const { status, stdout, stderr } = decrypt("another passphrase\n");
 
