@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -35,9 +36,11 @@ def page(query: dict[str, str]) -> dict[str, Any]:
         except HTTPError as error:
             if error.code not in (429, 503):
                 sys.exit(f"{error.code}: {error.read().decode()}")
-            time.sleep(int(error.headers.get("Retry-After") or POLL_INTERVAL))
-        except OSError as error:
-            # The service cannot be reached, for example during a restart.
+            seconds = error.headers.get("Retry-After", "")
+            # A proxy may send a date, or no time at all.
+            time.sleep(max(1, int(seconds)) if seconds.isdecimal() else POLL_INTERVAL)
+        except (OSError, HTTPException) as error:
+            # The service cannot be reached, or ends while it responds, for example for a restart.
             if "--once" in sys.argv[2:]:
                 sys.exit(f"{error}")
             time.sleep(POLL_INTERVAL)

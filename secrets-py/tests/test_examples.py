@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from conftest import client, name
 from processes import Process
 from program import ROOT, TARGET, jwt
+from servers import JSON, Host, raw
 
 FOLDER = ROOT / "examples/python"
 
@@ -108,3 +110,26 @@ def test_the_audit_log_is_followed_across_pages_and_runs(program: Any, tmp_path:
     # The gateway refused the second page of the first run twice, and then forwarded the request.
     assert "cursor=" in requests[1][1]
     assert requests[1][1] == requests[2][1] == requests[3][1] != requests[4][1]
+
+
+def test_the_audit_log_is_not_requested_again_at_once(host: Host, tmp_path: Path) -> None:
+    host.answers = [(503, {"Retry-After": "0"}, b"")] * 3 + [(200, JSON, b'{"logs": []}')]
+    variables = {"SECRETS_URL": host.url, "SECRETS_TOKEN": "t"}
+    began = time.monotonic()
+
+    assert run("follow_audit.py", str(tmp_path / "state.json"), "--once", **variables) == ""
+
+    assert len(host.asked) == 4
+    assert time.monotonic() - began >= 3
+
+
+def test_a_response_of_the_audit_log_that_ends_early_is_reported(tmp_path: Path) -> None:
+    with raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{") as (url, _):
+        done = subprocess.run(
+            [sys.executable, FOLDER / "follow_audit.py", tmp_path / "state.json", "--once"],
+            env={**os.environ, "SECRETS_URL": url, "SECRETS_TOKEN": "t"},
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("IncompleteRead(")
