@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import secrets_service as package
-from conftest import client, name
+from conftest import client, name, sign_in
 from program import jwt
 from secrets_service import Client, SecretsError, Service, Session, _errors
 from secrets_service._plain import MAX_MESSAGE, MAX_NAME, plain
@@ -59,12 +59,12 @@ def test_an_argument_of_another_type(session: Sessions, shop: str) -> None:
 
 
 def test_a_service_token_cannot_list_teams(embedded: Service, program: Any) -> None:
-    alice = client(program, name())
-    machine = Client(program.url, token=alice.token.create(name="t", all_projects=True)["token"])
-
-    for session in (machine,):
+    for alice in (sign_in(embedded, name()), client(program, name())):
+        token = alice.token.create(name="t", all_projects=True)["token"]
+        is_here = isinstance(alice, Session)
+        machine = embedded.as_token(token) if is_here else Client(program.url, token=token)
         with pytest.raises(package.Forbidden):
-            session.team.list()
+            machine.team.list()
 
 
 @pytest.mark.parametrize("token", ["env_" + "a" * 49, "not a token"])

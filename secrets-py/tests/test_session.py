@@ -63,9 +63,10 @@ def test_a_list_is_without_its_envelope(session: Sessions, shop: str) -> None:
 def test_none_clears_a_field_and_unset_keeps_it(session: Sessions, shop: str) -> None:
     session.environment.create(project=shop, name="qa", inherits_from="staging")
 
-    kept = session.environment.update(project=shop, environment="qa", description="for tests")
+    kept = session.environment.update(
+        project=shop, environment="qa", description="for tests", inherits_from=UNSET
+    )
     assert kept.get("inherits_from") is not None
-    assert UNSET is not None
     freed = session.environment.update(project=shop, environment="qa", inherits_from=None)
     assert freed.get("inherits_from") is None
 
