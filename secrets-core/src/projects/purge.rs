@@ -49,11 +49,12 @@ pub const PURGE: Periodic = Periodic {
 /// worker can disable the login that it has changed.
 ///
 /// If a project cannot be purged, the failure is reported, and the next call tries again. The other
-/// projects are purged nevertheless, unless the store is unavailable.
+/// projects are purged nevertheless. Fails at the end if the purge of a project failed because the
+/// store was unavailable.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
     let failures = engine.shared::<Failures>();
-    let (mut purged, mut failed) = (0, BTreeSet::new());
+    let (mut purged, mut failed, mut unavailable) = (0, BTreeSet::new(), Ok(()));
     loop {
         let limit = MAX_PROJECTS.saturating_add(u32::try_from(failed.len()).unwrap_or(u32::MAX));
         let mut reads = engine.store().read().await?;
@@ -70,10 +71,14 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
                     failures.clear(item);
                     purged += usize::from(progress == PurgeProgress::Complete);
                 }
-                Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     failures.report(item, &error, engine.now());
                     failed.insert(project.id);
+                    // The rows of this project may be deleted too slowly. If the store itself is
+                    // unavailable, the next page of projects cannot be read, which ends the purge.
+                    if matches!(error, Error::Unavailable(_)) {
+                        unavailable = Err(error);
+                    }
                 }
             }
         }
@@ -81,7 +86,7 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
     if purged > 0 {
         tracing::info!(purged, "purged deleted projects and environments");
     }
-    Ok(purged)
+    unavailable.map(|()| purged)
 }
 
 /// Purges a project. If the process stops at any point, the next purge continues. Returns

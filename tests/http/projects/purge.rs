@@ -2,13 +2,15 @@
 //! deleted.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use chrono::TimeDelta;
 use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::engine::{Options, Ports};
+use secrets_core::engine::{Options, Ports, WorkItem};
 use secrets_core::keys::{self, RootRotation};
-use secrets_core::model::{Clock as _, ProjectId, SecretId, ids};
-use secrets_core::store::{ProjectKeyCounts, Sample};
+use secrets_core::model::{Clock as _, Error, ProjectId, SecretId, Time, ids};
+use secrets_core::store::{ProjectKeyCounts, Reads, Sample, Store, StoreError, StoreResult, Tx};
 use secrets_core::{Service, projects};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use serde_json::json;
@@ -89,6 +91,30 @@ impl Deleted {
         let alice = self.app.person("alice").await;
         let shown = alice.get(&paths::secret(&self.kept, "staging", "KEY")).await.is(200).json();
         assert_eq!(shown["secret"]["value"], KEPT);
+    }
+}
+
+/// Wrapper of a store whose next transaction fails once, as if the store did not respond in time.
+struct Slow {
+    inner: Arc<dyn Store>,
+    is_slow: AtomicBool,
+}
+
+#[async_trait]
+impl Store for Slow {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        self.inner.read().await
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        if self.is_slow.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("timeout".into()));
+        }
+        self.inner.begin().await
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        self.inner.ping().await
     }
 }
 
@@ -205,10 +231,34 @@ async fn a_purge_continues_after_the_keys_were_destroyed(kind: Kind) {
     app.entry(&deleted.team, "project.purged").await;
 }
 
+async fn a_project_that_is_purged_too_slowly_holds_up_no_other(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let (slow, other) = (alice.project("Slow").await, alice.project("Other").await);
+    alice.delete(&slow).await.is(204);
+    app.wait(TimeDelta::seconds(1));
+    alice.delete(&other).await.is(204);
+    app.wait(TimeDelta::days(31));
+    let store = Arc::new(Slow { inner: Arc::clone(&app.store), is_slow: AtomicBool::new(false) });
+    let ports = Ports { store: store.clone(), ..app.ports() };
+    let node = Service::open(ports, Options::default()).await.unwrap();
+    store.is_slow.store(true, Ordering::SeqCst);
+
+    let purged = projects::purge(node.engine()).await;
+
+    assert!(matches!(purged, Err(Error::Unavailable(_))), "{purged:?}");
+    let failing: Vec<_> = node.engine().failing().iter().map(|failing| failing.item).collect();
+    let slow = ids::parse(paths::last(&slow)).unwrap().into();
+    assert_eq!(failing, [WorkItem::ProjectPurge(slow)]);
+    assert_eq!(projects::purge(node.engine()).await.unwrap(), 1, "the other is purged already");
+    assert_eq!(node.engine().failing(), []);
+}
+
 on_every_store![
     ;
     a_project_that_can_be_restored_keeps_its_keys,
     a_purge_continues_after_the_keys_were_destroyed,
+    a_project_that_is_purged_too_slowly_holds_up_no_other,
 ];
 
 mod stopped {
