@@ -89,6 +89,28 @@ async fn a_project_without_a_key_is_found_and_the_rest_is_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_cannot_be_decoded_is_found_and_the_rest_is_verified() {
+    let database = folder("doctor_row").join("secrets.db");
+    let mut program = Program::serve("doctor_row", &database).start();
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let alice = Person::new(client, &user);
+    let project = alice.project("Rows").await;
+    for number in 0..7 {
+        alice.secret(&project, "production", &format!("K{number}"), &canary("row")).await;
+    }
+    program.terminate(Duration::from_secs(10));
+    sql(&database, "UPDATE secrets SET version = -1 WHERE key = 'K3'").await;
+
+    let ended = verify("doctor_row", &database);
+
+    assert_eq!(ended.code, Some(65), "{} {}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("6 secrets with 6 records decrypted"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(": a record cannot be decrypted"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("audit log: "), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_entry_of_the_log_that_was_changed_is_found() {
     let database = filled("doctor_log").await;
     sql(&database, "UPDATE audit_log SET action = 'secret.read' WHERE position = 3").await;

@@ -37,6 +37,7 @@ pub(crate) use failures::{Failures, backoff};
 pub use operation::{Access, Audit, Operation, Read, Write};
 pub use options::{Options, Ports, SessionLimits};
 pub use start::StartError;
+pub(crate) use start::next_sample;
 pub use task::Task;
 pub(crate) use worker::yield_now;
 pub use worker::{Job, Periodic, Schedule, Worker};

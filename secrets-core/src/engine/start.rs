@@ -10,7 +10,7 @@ use super::records::value_context;
 use crate::crypto::{Keyring, KeyringError, ProjectKeyRecord, random};
 use crate::engine::Ports;
 use crate::model::{Cause, InstanceId, SecretId, Subject};
-use crate::store::{Reads, Sample, StoreError};
+use crate::store::{Reads, Sample, StoreError, StoreResult};
 
 /// Reason why the service cannot start.
 #[derive(Debug)]
@@ -102,19 +102,16 @@ async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), Sta
     let Some((oldest, newest)) = reads.secret_range().await? else { return Ok(()) };
     let mut tried = BTreeMap::new();
     for _ in 0..SAMPLES {
-        let Some(sample) = reads.sample(between(oldest, newest)).await? else { continue };
-        try_sample(keyring, &sample, &mut tried);
+        try_next(keyring, reads, between(oldest, newest), &mut tried).await?;
     }
     // IDs are ordered by time, so a record created after a long pause is drawn again and again. One
     // such record must not prevent a start, so records from the oldest on are tried too.
     let (mut from, mut loaded) = (Some(oldest), 0);
     while is_unreadable(&tried) && tried.len() < MORE_SAMPLES && loaded < MAX_LOADED {
         let Some(next) = from else { break };
-        let Some(sample) = reads.sample(next).await? else { break };
+        let Some(id) = try_next(keyring, reads, next, &mut tried).await? else { break };
         loaded += 1;
-        try_sample(keyring, &sample, &mut tried);
-        from =
-            sample.secret.id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
+        from = id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
     }
     let (tried, failed) = (&tried, failures(&tried));
     if failed > 0 {
@@ -126,11 +123,34 @@ async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), Sta
     Ok(())
 }
 
-/// Tries to decrypt a sampled record, and adds the result to `tried`. Skips a record of a project
-/// that is being purged, because its key was destroyed.
-fn try_sample(keyring: &Keyring, sample: &Sample, tried: &mut BTreeMap<SecretId, bool>) {
-    if !sample.key.as_ref().is_some_and(ProjectKeyRecord::is_destroyed) {
-        tried.insert(sample.secret.id, opens(keyring, sample));
+/// Tries to decrypt the record of the first secret whose ID is `from` or higher, and adds the
+/// result to `tried`. Skips a record of a project that is being purged, because its key was
+/// destroyed. Returns the ID of the secret; `None` if there is none.
+async fn try_next(
+    keyring: &Keyring,
+    reads: &mut dyn Reads,
+    from: SecretId,
+    tried: &mut BTreeMap<SecretId, bool>,
+) -> StoreResult<Option<SecretId>> {
+    let Some((id, sample)) = next_sample(reads, from).await? else { return Ok(None) };
+    let key = sample.as_ref().and_then(|sample| sample.key.as_ref());
+    if !key.is_some_and(ProjectKeyRecord::is_destroyed) {
+        tried.insert(id, sample.is_some_and(|sample| opens(keyring, &sample)));
+    }
+    Ok(Some(id))
+}
+
+/// Loads the first secret whose ID is `from` or higher, with a key of its project. Returns the ID
+/// of the secret, and no sample if the row of the secret or of the key cannot be decoded. `None` if
+/// there is no such secret.
+pub(crate) async fn next_sample(
+    reads: &mut dyn Reads,
+    from: SecretId,
+) -> StoreResult<Option<(SecretId, Option<Sample>)>> {
+    match reads.sample(from).await {
+        Ok(sample) => Ok(sample.map(|sample| (sample.secret.id, Some(sample)))),
+        Err(StoreError::Corrupt(_)) => Ok(reads.next_secret(from).await?.map(|id| (id, None))),
+        Err(error) => Err(error),
     }
 }
 

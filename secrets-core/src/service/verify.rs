@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{Service, manifests};
 use crate::crypto::{ProjectKey, ProjectKeyRecord, Sealed};
+use crate::engine::next_sample;
 use crate::engine::records::{description_context, value_context};
 use crate::model::{EnvironmentId, Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{RotationContext, SealedField};
@@ -22,14 +23,14 @@ pub struct VerifiedRecords {
     pub secrets: u64,
     /// Number of encrypted records of the secrets counted in `secrets`.
     pub records: u64,
-    /// Secrets with at least one record that cannot be decrypted.
+    /// Secrets with at least one record that cannot be decoded or decrypted.
     pub unreadable: Vec<SecretId>,
     /// Number of rotations whose connection settings, proxy settings, webhooks and new password (of
     /// an unfinished attempt) can all be decrypted.
     pub rotations: u64,
     /// Number of encrypted records of the rotations counted in `rotations`.
     pub rotation_records: u64,
-    /// Rotations with at least one record that cannot be decrypted.
+    /// Rotations with at least one record that cannot be decoded or decrypted.
     pub unreadable_rotations: Vec<RotationId>,
     /// Number of environments whose secrets match their manifest.
     pub environments: u64,
@@ -51,23 +52,40 @@ struct Keys {
 impl Service {
     /// Tries to decrypt every record of every secret and rotation, including those of deleted
     /// projects, and compares the secrets of each environment with its manifest. Returns the
-    /// numbers of readable records, and the secrets and rotations with unreadable records. Projects
-    /// that are being purged are left out, because their keys were destroyed.
+    /// numbers of readable records, and the secrets and rotations with unreadable records, which
+    /// include rows that cannot be decoded. Projects that are being purged are left out, because
+    /// their keys were destroyed.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.engine.store().read().await?;
         let mut verified = VerifiedRecords::default();
+        self.verify_secrets(reads.as_mut(), &mut verified).await?;
+        self.verify_rotations(reads.as_mut(), &mut verified).await?;
+        drop(reads);
+        (verified.environments, verified.changed_environments) =
+            manifests::verify(&self.engine).await?;
+        Ok(verified)
+    }
+
+    async fn verify_secrets(
+        &self,
+        reads: &mut dyn Reads,
+        verified: &mut VerifiedRecords,
+    ) -> StoreResult<()> {
         let mut keys = Keys { project: ProjectId::NIL, by_version: HashMap::new() };
         let mut from = Some(SecretId::from(Uuid::nil()));
         while let Some(next) = from {
-            let Some(sample) = reads.sample(next).await? else { break };
-            let id = sample.secret.id;
+            let Some((id, sample)) = next_sample(reads, next).await? else { break };
             from = after(id.uuid()).map(SecretId::from);
-            if let Some(key) = &sample.key
-                && is_purged(reads.as_mut(), key).await?
+            if let Some(Sample { key: Some(key), .. }) = &sample
+                && is_purged(reads, key).await?
             {
                 continue;
             }
-            match self.verify_sample(reads.as_mut(), &mut keys, &sample).await? {
+            let records = match &sample {
+                Some(sample) => decodable(self.verify_sample(reads, &mut keys, sample).await)?,
+                None => None,
+            };
+            match records {
                 Some(records) => {
                     verified.secrets += 1;
                     verified.records += records;
@@ -75,11 +93,7 @@ impl Service {
                 None => verified.unreadable.push(id),
             }
         }
-        self.verify_rotations(reads.as_mut(), &mut verified).await?;
-        drop(reads);
-        (verified.environments, verified.changed_environments) =
-            manifests::verify(&self.engine).await?;
-        Ok(verified)
+        Ok(())
     }
 
     async fn verify_rotations(
@@ -89,46 +103,41 @@ impl Service {
     ) -> StoreResult<()> {
         let mut from = Some(RotationId::from(Uuid::nil()));
         while let Some(next) = from {
-            let Some(rotation) = reads.next_rotation(next).await? else { break };
-            from = after(rotation.id.uuid()).map(RotationId::from);
-            let location = match reads.rotation_location(rotation.id).await {
-                Ok(location) => location,
-                // The project has no key, or its record is damaged.
-                Err(StoreError::Corrupt(_)) => None,
-                Err(error) => return Err(error),
-            };
+            let Some((id, rotation)) = next_rotation(reads, next).await? else { break };
+            from = after(id.uuid()).map(RotationId::from);
+            // Not decodable if the project has no key, or if its record is damaged.
+            let location = decodable(reads.rotation_location(id).await)?;
             if location.as_ref().is_some_and(RotationLocation::is_purged) {
                 continue;
             }
-            match self.verify_rotation(reads, &rotation, location).await? {
+            let records = match rotation.zip(location) {
+                Some(found) => decodable(self.verify_rotation(reads, found).await)?,
+                None => None,
+            };
+            match records {
                 Some(records) => {
                     verified.rotations += 1;
                     verified.rotation_records += records;
                 }
-                None => verified.unreadable_rotations.push(rotation.id),
+                None => verified.unreadable_rotations.push(id),
             }
         }
         Ok(())
     }
 
     /// Decrypts all records of a rotation. Returns their number, or `None` if one of them cannot be
-    /// decrypted or the location of the rotation is unknown.
+    /// decrypted.
     async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
-        rotation: &RotationRecord,
-        location: Option<RotationLocation>,
+        (rotation, location): (RotationRecord, RotationLocation),
     ) -> StoreResult<Option<u64>> {
-        let Some(location) = location else { return Ok(None) };
         let Ok(context) = RotationContext::new(self.engine.keyring(), location) else {
             return Ok(None);
         };
         let sealer = context.sealer(self.engine.keyring());
-        let mut kept =
-            vec![(SealedField::Connection(rotation.id), rotation.settings.connection.clone())];
-        kept.extend(
-            rotation.settings.proxy.clone().map(|proxy| (SealedField::Proxy(rotation.id), proxy)),
-        );
+        let mut kept = vec![(SealedField::Connection(rotation.id), rotation.settings.connection)];
+        kept.extend(rotation.settings.proxy.map(|proxy| (SealedField::Proxy(rotation.id), proxy)));
         if let Some(attempt) = reads.open_attempt(rotation.id).await? {
             let whose = SealedField::Pending(attempt.id, attempt.sequence);
             kept.extend(attempt.pending.map(|pending| (whose, pending)));
@@ -209,6 +218,27 @@ impl Service {
             keys.by_version.insert(version, key);
         }
         Ok(keys.by_version.get(&version).and_then(Option::as_ref))
+    }
+}
+
+/// Loads the first rotation whose ID is `from` or higher. Returns its ID, and no record if its row
+/// cannot be decoded. `None` if there is no such rotation.
+async fn next_rotation(
+    reads: &mut dyn Reads,
+    from: RotationId,
+) -> StoreResult<Option<(RotationId, Option<RotationRecord>)>> {
+    match reads.next_rotation(from).await {
+        Ok(rotation) => Ok(rotation.map(|rotation| (rotation.id, Some(rotation)))),
+        Err(StoreError::Corrupt(_)) => Ok(reads.next_rotation_id(from).await?.map(|id| (id, None))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns `None` if a row cannot be decoded.
+fn decodable<T>(found: StoreResult<Option<T>>) -> StoreResult<Option<T>> {
+    match found {
+        Err(StoreError::Corrupt(_)) => Ok(None),
+        found => found,
     }
 }
 

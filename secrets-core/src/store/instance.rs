@@ -43,6 +43,10 @@ pub trait InstanceReads: Send {
     /// project. `None` if there is none.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 
+    /// Returns the ID of the first secret whose ID is `from` or higher, even if its row cannot be
+    /// decoded. `None` if there is none.
+    async fn next_secret(&mut self, from: SecretId) -> StoreResult<Option<SecretId>>;
+
     /// Returns the size of the database and the number of rows in each table; `None` for a store
     /// without a database.
     async fn size(&mut self) -> StoreResult<Option<StoreSize>>;

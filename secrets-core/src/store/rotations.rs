@@ -271,6 +271,10 @@ pub trait RotationReads: Send {
     /// Returns the first rotation whose ID is `from` or higher, even if its project is deleted.
     async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
 
+    /// Returns the ID of the first rotation whose ID is `from` or higher, even if its project is
+    /// deleted or its row cannot be decoded.
+    async fn next_rotation_id(&mut self, from: RotationId) -> StoreResult<Option<RotationId>>;
+
     /// Returns the project and environment of a rotation, even if the project is deleted.
     async fn rotation_location(
         &mut self,

@@ -1,11 +1,12 @@
 //! Tests of rows that were changed with SQL, in ways that the functions of the store do not allow.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use secrets_core::Service;
 use secrets_core::crypto::KeyringError;
 use secrets_core::engine::{Options, StartError};
-use secrets_tests::{App, Dump, paths};
+use secrets_tests::{App, Build, Dump, Kind, Rotated, paths, postgresql};
 use serde_json::json;
 
 use super::{Victim, assert_internal};
@@ -82,6 +83,49 @@ async fn a_changed_old_version_is_neither_shown_nor_restored(app: App) {
     }
 }
 
+/// Checks that rows of secrets, versions and rotations that cannot be decoded are reported like
+/// records that cannot be decrypted, and that the other rows are verified.
+async fn rows_that_cannot_be_decoded_are_reported_and_the_rest_is_verified(kind: Kind) {
+    let victim = Victim::of(Build::on(kind).without_workers().start().await).await;
+    let app = &victim.app;
+    let two = app.record(&victim.project, "development", "TWO").await.id;
+    let three = app.record(&victim.project, "staging", "ONE").await.id;
+    let change = json!({ "value": "kvc_second" });
+    victim.person.put(&paths::secret(&victim.project, "staging", "ONE"), &change).await.is(200);
+    for (name, owner) in [("first", "bob"), ("second", "carol")] {
+        Rotated::create_as(app, owner, &postgresql(name)).await;
+    }
+    let before = app.service.verify_records().await.unwrap();
+    assert_eq!((before.secrets, before.rotations), (3, 2));
+
+    app.sql("UPDATE secrets SET version = -1 WHERE key = 'TWO'").await;
+    app.sql("UPDATE secret_versions SET change = 'other'").await;
+    app.sql("UPDATE rotations SET interval_days = -1 WHERE name = 'first'").await;
+
+    let verified = app.service.verify_records().await.unwrap();
+    let unreadable: BTreeSet<_> = verified.unreadable.into_iter().collect();
+    assert_eq!((verified.secrets, unreadable), (1, BTreeSet::from([two, three])));
+    assert_eq!((verified.rotations, verified.unreadable_rotations.len()), (1, 1));
+    app.sql("UPDATE rotations SET interval_days = 30, status = 'other'").await;
+    let verified = app.service.verify_records().await.unwrap();
+    assert_eq!((verified.rotations, verified.unreadable_rotations.len()), (0, 2));
+}
+
+async fn one_row_that_cannot_be_decoded_does_not_prevent_the_start(app: App) {
+    let victim = Victim::of(app).await;
+    for number in 0..9 {
+        let key = format!("KEY_{number}");
+        victim.person.secret(&victim.project, "staging", &key, "kvc_many").await;
+    }
+
+    victim.app.sql("UPDATE secrets SET version = -1 WHERE key = 'TWO'").await;
+
+    let restarted = victim.app.restarted().await;
+    let reader = restarted.bearer(&restarted.jwt("ann"));
+    reader.get(&paths::secret(&victim.project, "staging", "KEY_1")).await.is(200);
+    assert_internal(&reader.get(&paths::secret(&victim.project, "development", "TWO")).await);
+}
+
 async fn an_instance_with_a_changed_row_does_not_start_again(app: App) {
     let victim = Victim::of(app).await;
     victim.app.sql("UPDATE instance SET epoch = epoch + 1").await;
@@ -122,7 +166,9 @@ secrets_tests::on_sql_stores!(
     environments_that_inherit_from_each_other_are_refused,
     an_invalid_role_grants_nothing,
     a_changed_old_version_is_neither_shown_nor_restored,
+    one_row_that_cannot_be_decoded_does_not_prevent_the_start,
     an_instance_with_a_changed_row_does_not_start_again,
     an_instance_without_its_keys_does_not_start_again,
-    data_without_an_instance_gets_no_new_instance,
+    data_without_an_instance_gets_no_new_instance;
+    rows_that_cannot_be_decoded_are_reported_and_the_rest_is_verified
 );

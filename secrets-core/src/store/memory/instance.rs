@@ -41,6 +41,10 @@ impl<S: Snapshot> InstanceReads for Session<S> {
         Ok(secret.map(|secret| Sample { secret, key }))
     }
 
+    async fn next_secret(&mut self, from: SecretId) -> StoreResult<Option<SecretId>> {
+        Ok(self.state().secret_places.get_next(&from).map(|(id, _)| *id))
+    }
+
     async fn size(&mut self) -> StoreResult<Option<StoreSize>> {
         Ok(None)
     }

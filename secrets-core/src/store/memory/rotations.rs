@@ -43,6 +43,10 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(self.state().rotations.get_next(&from).map(|(_, rotation)| owned(rotation)))
     }
 
+    async fn next_rotation_id(&mut self, from: RotationId) -> StoreResult<Option<RotationId>> {
+        Ok(self.state().rotations.get_next(&from).map(|(id, _)| *id))
+    }
+
     async fn rotation_location(
         &mut self,
         rotation: RotationId,

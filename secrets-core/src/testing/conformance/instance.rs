@@ -197,7 +197,8 @@ pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Sto
     assert_eq!(seen.secret_range().await.unwrap(), Some((oldest.id, middle.id)));
 }
 
-/// `sample` returns the secret with the lowest ID that is equal to or higher than the given ID.
+/// `sample` returns the secret with the lowest ID that is equal to or higher than the given ID, and
+/// `next_secret` returns the ID of the same secret.
 pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -216,6 +217,8 @@ pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     ] {
         let found = seen.sample(from).await.unwrap().map(|sample| sample.secret);
         assert_eq!(found.as_ref(), expected);
+        let id = seen.next_secret(from).await.unwrap();
+        assert_eq!(id, expected.map(|secret| secret.id));
     }
 }
 

@@ -89,7 +89,8 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
-/// `next_rotation` iterates over all rotations by ID, including rotations of deleted projects.
+/// `next_rotation` and `next_rotation_id` iterate over all rotations by ID, including rotations of
+/// deleted projects.
 pub async fn rotations_are_listed_in_pages_by_id(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
@@ -111,6 +112,8 @@ pub async fn rotations_are_listed_in_pages_by_id(store: &dyn Store) {
         (RotationId::draw(at(99)), None),
     ] {
         assert_eq!(seen.next_rotation(from).await.unwrap().as_ref(), expected);
+        let id = seen.next_rotation_id(from).await.unwrap();
+        assert_eq!(id, expected.map(|rotation| rotation.id));
     }
 }
 

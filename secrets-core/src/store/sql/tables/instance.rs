@@ -80,6 +80,11 @@ impl<C: Connected> InstanceReads for Session<C> {
         Ok(Some(Sample { secret, key }))
     }
 
+    async fn next_secret(&mut self, from: SecretId) -> StoreResult<Option<SecretId>> {
+        let statement = sqlx::query("SELECT id FROM secrets WHERE id >= $1 ORDER BY id LIMIT 1");
+        self.one("secrets", statement.bind(from.uuid()), |row| row.id("id")).await
+    }
+
     async fn size(&mut self) -> StoreResult<Option<StoreSize>> {
         let bytes = self.count(sqlx::query(DATABASE_SIZE)).await?;
         let mut tables = Vec::with_capacity(COUNTS.len());

@@ -65,6 +65,11 @@ impl<C: Connected> RotationReads for Session<C> {
         self.one("rotations", statement.bind(from.uuid()), record).await
     }
 
+    async fn next_rotation_id(&mut self, from: RotationId) -> StoreResult<Option<RotationId>> {
+        let statement = sqlx::query("SELECT id FROM rotations WHERE id >= $1 ORDER BY id LIMIT 1");
+        self.one("rotations", statement.bind(from.uuid()), |row| row.id("id")).await
+    }
+
     async fn rotation_location(
         &mut self,
         rotation: RotationId,
