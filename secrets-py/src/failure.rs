@@ -4,6 +4,8 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use secrets_core::engine::StartError;
 use secrets_core::model::{Error, ErrorBody};
+use secrets_core::store::StoreError;
+use secrets_core::store::sql::Failure;
 
 /// Creates the exception for a failed operation. `now` is the current time in seconds since 1970;
 /// the exception for a rate limit gets the number of seconds from `now` to the end of the limit.
@@ -16,18 +18,19 @@ pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     made(py, "of_answer", (error.kind(), answer, retry_after))
 }
 
-/// Creates the exception for a service that cannot start.
+/// Creates the exception for a service that cannot start. Its message has only words of this
+/// library: a database server can put any text into an error, even the password that it received.
 pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        // Some errors already end with the text of their cause.
-        if !message.ends_with(&cause_text) {
-            message = format!("{message}: {cause_text}");
+    let reason = match error {
+        StartError::Store(StoreError::Unavailable(cause) | StoreError::Corrupt(cause)) => {
+            cause.downcast_ref::<Failure>()
         }
-        source = cause.source();
-    }
+        _ => None,
+    };
+    let message = match reason {
+        Some(reason) => format!("{error}: {reason}"),
+        None => error.to_string(),
+    };
     made(py, "NotStarted", (message,))
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import socketserver
 import ssl
 import threading
 import time
@@ -132,6 +133,35 @@ class Proxy(ThreadingHTTPServer):
         """Ignores the error: clients in tests close connections early."""
 
     def __enter__(self) -> Proxy:
+        threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class RefusingDatabase(socketserver.ThreadingTCPServer):
+    """Server that refuses every connection like a PostgreSQL server, with this error code and
+    message."""
+
+    daemon_threads = True
+
+    def __init__(self, code: str, message: str) -> None:
+        fields = (b"SFATAL", b"VFATAL", f"C{code}".encode(), f"M{message}".encode())
+        body = b"".join(field + b"\0" for field in fields) + b"\0"
+        answer = b"E" + (len(body) + 4).to_bytes(4, "big") + body
+
+        class Refusal(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                self.request.recv(65536)
+                self.request.sendall(answer)
+
+        super().__init__(("127.0.0.1", 0), Refusal)
+        port = self.socket.getsockname()[1]
+        self.url = f"postgres://user:kvc_password@127.0.0.1:{port}/secrets?sslmode=disable"
+
+    def __enter__(self) -> RefusingDatabase:
         threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()
         return self
 

@@ -13,6 +13,7 @@ from conftest import client, name, sign_in
 from program import jwt
 from secrets_service import Client, SecretsError, Service, Session, _errors
 from secrets_service._plain import MAX_MESSAGE, MAX_NAME, plain
+from servers import RefusingDatabase
 
 Sessions = Session | Client
 
@@ -178,6 +179,19 @@ def test_another_root_key_does_not_open(tmp_path: Any) -> None:
 
     with pytest.raises(package.NotStarted):
         Service.open(url, root_key=bytes(31) + b"\1")
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("28P01", "28P01"), ("kvc_code of \x1b[2J a server", "unknown")]
+)
+def test_a_text_of_the_database_server_is_not_shown(code: str, shown: str) -> None:
+    refusing = RefusingDatabase(code, "kvc_password \x1b[2J")
+    with refusing as database, pytest.raises(package.NotStarted) as caught:
+        Service.open(database.url, root_key=bytes(32))
+
+    reason = f"cannot open the database: the database returned error {shown}"
+    assert str(caught.value) == f"the store failed: {reason}"
+    assert "kvc_" not in repr(caught.value)
 
 
 def test_a_closed_service_says_so(tmp_path: Any) -> None:

@@ -123,7 +123,7 @@ class InternalError(SecretsError):
 
 class NotStarted(SecretsError):
     """The embedded service did not start: the stored data cannot be decrypted with its root key, or
-    its database cannot be used."""
+    its database cannot be used. The message never repeats a text of the database server."""
 
     kind = "not_started"
 

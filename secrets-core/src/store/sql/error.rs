@@ -2,24 +2,43 @@
 //! values.
 
 use std::fmt;
+use std::io;
 
 use sqlx::Error;
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 
+use crate::model::Cause;
 use crate::store::StoreError;
 
-/// Error message that replaces the message of the database, which may contain bound values.
+/// Maximum length of an error code of a database: an SQLSTATE, or a number of SQLite.
+const MAX_CODE: usize = 5;
+
+/// Maximum length of the name of a table or constraint, which is the limit of PostgreSQL.
+const MAX_NAME: usize = 63;
+
+/// Error message in the words of this library. It replaces the message of the database, which may
+/// contain bound values. If the database could not be opened or migrated, the message of the
+/// database or of another library is the source of this error. Show the source to operators only: a
+/// database server can put any text into it.
 #[derive(Debug)]
-struct Failure(String);
+pub struct Failure {
+    text: String,
+    source: Option<Cause>,
+}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source = self.source.as_ref()?;
+        Some(source.as_ref())
+    }
+}
 
 /// Converts the error of a failed SQL statement. `passes` returns true for the error codes of
 /// failures that may be temporary.
@@ -39,6 +58,7 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
             let text = describe(&*error, &code);
             if passes(&code) { unavailable(text) } else { broken(text) }
         }
+        Error::Configuration(_) => broken("the settings of the connection are invalid"),
         Error::RowNotFound => broken("the statement returned no row"),
         Error::Encode(_) => broken("a value could not be encoded"),
         Error::Protocol(_) => broken("unexpected response from the database"),
@@ -46,48 +66,96 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     }
 }
 
-/// Converts an error of opening a database. No value has been bound at that time, so the message of
-/// the database is safe to show.
+/// Converts an error of opening a database. No value has been bound at that time, so operators may
+/// see the message of the database, which is the source of the [`Failure`].
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     // The text of the error itself ends with a line of the database server's source.
-    let reason = error.as_database_error().map(|error| error.message().to_owned());
-    let reason = reason.unwrap_or_else(|| error.to_string());
-    let text = format!("cannot open the database: {reason}");
-    match failed(error, passes) {
-        StoreError::Unavailable(_) => unavailable(text),
-        _ => broken(text),
+    let message = error.as_database_error().map(|error| error.message().to_owned());
+    let message = message.unwrap_or_else(|| error.to_string());
+    with_source("cannot open the database", failed(error, passes), message)
+}
+
+/// Converts an error of migrating the tables. The message of the database is the source of the
+/// [`Failure`].
+pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> StoreError {
+    let message = error.to_string();
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            with_source("cannot migrate the database", failed(error, passes), message)
+        }
+        // The message has only the numbers of migrations.
+        _ => broken(format!("cannot migrate the database: {message}")),
     }
 }
 
-/// Converts an error of migrating the tables.
-pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> StoreError {
-    let text = format!("cannot migrate the database: {error}");
+/// Adds the failed action and the message of the database to an error.
+fn with_source(action: &str, error: StoreError, message: String) -> StoreError {
+    let failure = |cause: &(dyn std::error::Error + Send + Sync + 'static)| {
+        let kind = cause.downcast_ref::<io::Error>().map(|error| error.kind().to_string());
+        let kind = kind.unwrap_or_else(|| cause.to_string());
+        Box::new(Failure { text: format!("{action}: {kind}"), source: Some(message.into()) })
+    };
     match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            match failed(error, passes) {
-                StoreError::Unavailable(_) => unavailable(text),
-                _ => broken(text),
-            }
-        }
-        _ => broken(text),
+        StoreError::Unavailable(cause) => StoreError::Unavailable(failure(cause.as_ref())),
+        StoreError::Corrupt(cause) => StoreError::Corrupt(failure(cause.as_ref())),
+        other => other,
     }
 }
 
 /// Creates a [`StoreError::Unavailable`] with this error message.
 pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
-    StoreError::Unavailable(Box::new(Failure(text.into())))
+    StoreError::Unavailable(Box::new(Failure { text: text.into(), source: None }))
 }
 
 /// Creates a [`StoreError::Corrupt`] with this error message.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
-    StoreError::Corrupt(Box::new(Failure(text.into())))
+    StoreError::Corrupt(Box::new(Failure { text: text.into(), source: None }))
 }
 
 fn describe(error: &dyn DatabaseError, code: &str) -> String {
     let named = |what: &str, name: Option<&str>| {
+        let name = name.filter(|name| is_name(name));
         name.map(|name| format!(", {what} {name}")).unwrap_or_default()
     };
+    let code = if code.len() <= MAX_CODE && is_name(code) { code } else { "unknown" };
     let (table, constraint) =
         (named("table", error.table()), named("constraint", error.constraint()));
     format!("the database returned error {code}{table}{constraint}")
+}
+
+/// True for a name as this library gives to tables and constraints. A database server can return
+/// any text as a name.
+fn is_name(text: &str) -> bool {
+    text.len() <= MAX_NAME && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_of_another_library_is_only_the_source() {
+        let said = io::Error::new(io::ErrorKind::ConnectionRefused, "said by a server");
+
+        let error = not_opened(Error::Io(said), |_| false);
+
+        let StoreError::Unavailable(cause) = error else { panic!("{error:?}") };
+        assert_eq!(cause.to_string(), "cannot open the database: connection refused");
+        let source = std::error::Error::source(cause.as_ref()).unwrap().to_string();
+        assert!(source.contains("said by a server"), "{source}");
+    }
+
+    #[test]
+    fn only_names_are_repeated() {
+        for (text, expected) in [
+            ("secrets_environment_id_fkey", true),
+            ("28P01", true),
+            ("two words", false),
+            ("postgres://user:password@host", false),
+            ("\u{1b}[2J", false),
+        ] {
+            assert_eq!(is_name(text), expected, "{text:?}");
+        }
+        assert!(!is_name(&"a".repeat(MAX_NAME + 1)));
+    }
 }

@@ -14,6 +14,7 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub use error::Failure;
 #[cfg(feature = "testing")]
 pub(crate) use migrations::fingerprint;
 

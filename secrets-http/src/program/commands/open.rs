@@ -11,7 +11,7 @@ use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
 use secrets_core::limits::SharedCounters;
-use secrets_core::model::Clock;
+use secrets_core::model::{Clock, error_chain};
 use secrets_core::ports::epochs::EpochStore;
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::mail::Mail;
@@ -138,8 +138,10 @@ pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
 /// Creates the failure, with a one-line message, for an error of the store.
 pub(super) fn unusable(error: &StoreError) -> Failure {
     // The cause is more specific than the kind of the error.
-    let message =
-        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    let message = match std::error::Error::source(error) {
+        Some(cause) => error_chain(cause),
+        None => error.to_string(),
+    };
     Failure::new(
         Exit::Database,
         format!("SECRETS_DATABASE_URL: the database cannot be used: {message}"),
