@@ -13,7 +13,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::model::lock::lock;
-use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
+use crate::model::{AuditBatchId, DeliveryId, ProjectId, RotationId, TeamId, Time, WebhookId};
 use crate::store::StoreError;
 
 /// Maximum number of failing work items of each kind in the list. If it is reached, the failure of
@@ -49,6 +49,9 @@ pub enum WorkItem {
     /// Deletion of the old entries of a team's audit chain; `None` for the chain of the entries
     /// that belong to no team.
     AuditPrune(Option<TeamId>),
+    /// Sending of a delivery in the outbox. It fails if a stored record that the message needs
+    /// cannot be read.
+    Delivery(DeliveryId),
     /// Increase of the epoch of the instance. It fails if the database was replaced by an earlier
     /// state of it while the service was running, or if the copy of the epoch cannot be written.
     Epoch,
@@ -100,6 +103,7 @@ impl WorkItem {
             Self::AuditBatch(_) => "audit batches",
             Self::AuditSeal(_) => "audit seal",
             Self::AuditPrune(_) => "audit prune",
+            Self::Delivery(_) => "delivery",
             Self::Epoch => "epoch",
             Self::ProjectKey(_) => "project keys",
             Self::ProjectPurge(_) => "project purge",
@@ -111,13 +115,14 @@ impl WorkItem {
         }
     }
 
-    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the epoch, a
-    /// worker, and the audit entries that belong to no team.
+    /// Returns the ID of the batch, team, delivery, project, rotation or webhook; `None` for the
+    /// epoch, a worker, and the audit entries that belong to no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
             Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
+            Self::Delivery(delivery) => Some(delivery.uuid()),
             Self::Epoch | Self::Worker(_) => None,
             Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) | Self::RotationRecord(rotation) => Some(rotation.uuid()),

@@ -9,8 +9,8 @@ use crate::crypto::{Fingerprint, InvitationToken};
 use crate::engine::{Context, Engine, Write};
 use crate::model::{Bound, Error, InvitationId, Result, Time, next_day};
 use crate::outbox::{self, Channel, settle_attempt};
-use crate::ports::mail::{DeliveryError, Email, Mail};
-use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
+use crate::ports::mail::{Email, Mail};
+use crate::store::{DeliveryRecord, InvitationRecord, StoreError, StoreResult};
 
 /// Outbox payload of an invitation e-mail. Contains no token: the token is derived from these
 /// fields when the e-mail is sent.
@@ -97,12 +97,11 @@ impl Channel for InvitationMail {
 
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
         let Some(mail) = &engine.ports().mail else { return Ok(()) };
-        let outcome = match email(engine, mail, &delivery.payload).await {
-            Ok(Some(email)) => mail.mailer.send(&email).await,
+        let outcome = match email(engine, mail, &delivery.payload).await? {
+            Some(email) => mail.mailer.send(&email).await,
             // The invitation was revoked, used, sent again or has expired since, so there is
             // nothing to send.
-            Ok(None) => Ok(()),
-            Err(error) => Err(DeliveryError::Failed(error.to_string())),
+            None => Ok(()),
         };
         settle_attempt(engine, delivery, outcome).await
     }
@@ -110,8 +109,10 @@ impl Channel for InvitationMail {
 
 /// Builds the e-mail for an outbox delivery. Returns `None` if the invitation is no longer pending
 /// or was sent again since.
-async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
-    let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
+async fn email(engine: &Engine, mail: &Mail, payload: &str) -> StoreResult<Option<Email>> {
+    let sending = serde_json::from_str::<Sending>(payload);
+    let sending =
+        sending.map_err(|_| StoreError::Corrupt("the payload is not an invitation".into()))?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;
     let invitation = invitation.filter(|invitation| {
         invitation.times_sent == sending.number && invitation.is_pending(engine.now())

@@ -19,7 +19,9 @@ use crate::engine::Engine;
 use crate::model::{AttemptId, DeliveryId, Role, RotationId, TeamId, Time, TokenId, UserId};
 use crate::outbox::{self, Channel, settle, settle_attempt};
 use crate::ports::mail::{DeliveryError, Mail};
-use crate::store::{DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreResult, Tx};
+use crate::store::{
+    DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreError, StoreResult, Tx,
+};
 
 /// Maximum number of recipients of one notice.
 const MAX_RECIPIENTS: usize = 20;
@@ -123,10 +125,8 @@ enum Progress {
 }
 
 async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> StoreResult<Progress> {
-    let Ok(notice) = serde_json::from_str::<Notice>(&delivery.payload) else {
-        let refused = DeliveryError::Refused("the payload is not a notice".to_owned());
-        return Ok(Progress::Sent(Err(refused)));
-    };
+    let notice = serde_json::from_str::<Notice>(&delivery.payload);
+    let notice = notice.map_err(|_| StoreError::Corrupt("the payload is not a notice".into()))?;
     let mut reads = engine.store().read().await?;
     let message = message(reads.as_mut(), &notice, &mail.links, engine.now()).await?;
     let Some(message) = message else { return Ok(Progress::Sent(Ok(()))) };

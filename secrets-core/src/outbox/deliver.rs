@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 
 use super::{Channel, DeliveryPermit};
-use crate::engine::{DeliveryEnd, Engine, Job, Schedule, Worker};
+use crate::engine::{DeliveryEnd, Engine, Failures, Job, Schedule, WorkItem, Worker};
 use crate::model::lock::lock;
 use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
@@ -149,9 +149,27 @@ async fn admit_due(
     Ok(admitted)
 }
 
-/// Sends a claimed delivery and records the result.
+/// Sends a claimed delivery and records the result. If a stored record that the message needs
+/// cannot be read, the attempt has failed: the delivery is listed as failing, and is retried after
+/// a delay or has failed permanently.
 pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -> StoreResult<()> {
-    channel.deliver(engine, &claimed.delivery).await
+    let (failures, delivery) = (engine.shared::<Failures>(), &claimed.delivery);
+    let item = WorkItem::Delivery(delivery.id);
+    match channel.deliver(engine, delivery).await {
+        Ok(()) => {
+            failures.clear(item);
+            Ok(())
+        }
+        Err(error @ StoreError::Corrupt(_)) => {
+            failures.report(item, &error, engine.now());
+            if next_attempt(delivery.attempts, engine.now()).is_none() {
+                channel.give_up(engine, delivery).await?;
+            }
+            let failure = DeliveryError::Failed("a stored record cannot be read".to_owned());
+            settle_attempt(engine, delivery, Err(failure)).await
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Ends all claims, which reserve deliveries for a node, so that deliveries claimed by a process

@@ -47,8 +47,15 @@ pub trait Channel: Send + Sync {
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the result: sent, to be retried, or failed
-    /// permanently. Ends within a minute, even if the receiver is slow.
+    /// permanently. Ends within a minute, even if the receiver is slow. Fails with `Corrupt`, and
+    /// records nothing, if a stored record that the message needs cannot be read.
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;
+
+    /// Records that a delivery has failed permanently because a stored record that the message
+    /// needs cannot be read. Called before the delivery is deleted from the outbox.
+    async fn give_up(&self, _engine: &Engine, _delivery: &DeliveryRecord) -> StoreResult<()> {
+        Ok(())
+    }
 }
 
 /// Permit to send a delivery. Dropping the value releases the permit.

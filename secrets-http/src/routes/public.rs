@@ -57,13 +57,14 @@ struct WorkerResponse {
 /// Item of background work that fails.
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
-    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `epoch` if the database was
-    /// replaced by an earlier state of it or its epoch cannot be copied, `project keys`, `project purge`, `rotation`, `rotation
-    /// record`, `webhook`, `webhook receiver` for a receiver that does not accept deliveries, or the
-    /// name of a worker whose last run failed.
+    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `delivery` for a mail or webhook
+    /// event that cannot be sent because a stored record cannot be read, `epoch` if the database
+    /// was replaced by an earlier state of it or its epoch cannot be copied, `project keys`,
+    /// `project purge`, `rotation`, `rotation record`, `webhook`, `webhook receiver` for a receiver
+    /// that does not accept deliveries, or the name of a worker whose last run failed.
     work: &'static str,
-    /// ID of the batch, team, project, rotation or webhook. Absent for the epoch, a worker, and audit
-    /// entries that belong to no team.
+    /// ID of the batch, team, delivery, project, rotation or webhook. Absent for the epoch, a
+    /// worker, and audit entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Uuid>,
     /// Time of the first of the current failures in a row.

@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use secrets_core::invitations::InvitationMail;
 use secrets_core::model::Clock as _;
 use secrets_core::outbox;
+use secrets_core::testing::fixtures;
 use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
 use serde_json::{Value, json};
 
@@ -285,6 +286,27 @@ async fn a_mail_that_always_fails_is_given_up(kind: Kind) {
     assert!(app.mailer.tried() <= 8, "{}", app.mailer.tried());
 }
 
+async fn a_mail_whose_record_cannot_be_read_is_retried_and_given_up(kind: Kind) {
+    let app = Build::on(kind).mail().without_workers().start().await;
+    // Its payload names no invitation.
+    let unreadable = fixtures::delivery(app.clock.now());
+    let mut tx = app.store.begin().await.unwrap();
+    tx.insert_delivery(&unreadable).await.unwrap();
+    tx.commit().await.unwrap();
+
+    for (attempts, pause) in (1..).zip([5, 60, 300, 1_800, 7_200, 18_000, 36_000]) {
+        deliver(&app).await;
+        let row = waiting(&app).await.remove(0);
+        let again = app.clock.now() + TimeDelta::seconds(pause);
+        assert_eq!((row.attempts, row.next_attempt_at), (attempts, again));
+        app.wait(TimeDelta::seconds(pause));
+    }
+    deliver(&app).await;
+
+    assert_eq!(waiting(&app).await, []);
+    assert_eq!(app.failing().await, [("delivery".to_owned(), unreadable.id.to_string(), 8)]);
+}
+
 async fn a_permanently_refused_mail_is_not_retried(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Refuses);
@@ -350,6 +372,7 @@ on_every_store![without_mail_invitations_are_not_limited;
     a_revoked_invitation_is_not_sent,
     a_failed_mail_is_retried_with_growing_delays,
     a_mail_that_always_fails_is_given_up,
+    a_mail_whose_record_cannot_be_read_is_retried_and_given_up,
     a_permanently_refused_mail_is_not_retried,
     two_nodes_send_nothing_twice,
     an_abandoned_claim_ends,

@@ -9,6 +9,7 @@ mod fair;
 mod hidden;
 mod list;
 mod nodes;
+mod unreadable;
 
 use secrets_core::outbox;
 use std::time::Duration;

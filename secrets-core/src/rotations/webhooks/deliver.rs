@@ -101,6 +101,18 @@ impl Channel for WebhookDeliveries {
         let Some(sender) = engine.ports().webhooks.as_deref() else { return Ok(()) };
         deliver_webhook(engine, sender, delivery).await
     }
+
+    async fn give_up(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let found = webhook_delivery(engine.store().read().await?.as_mut(), delivery).await;
+        // If the record of the delivery itself cannot be read, the record stays as it is.
+        let pending = found.ok().flatten().filter(|found| found.status == DeliveryStatus::Pending);
+        let Some(pending) = pending else { return Ok(()) };
+        let (status, next_attempt_at) = (DeliveryStatus::Failed, None);
+        let failed = WebhookDeliveryRecord { status, next_attempt_at, ..pending };
+        let mut tx = engine.store().begin().await?;
+        tx.update_webhook_delivery(&failed).await?;
+        tx.commit().await
+    }
 }
 
 /// Sends a delivery to its webhook and records the result.
@@ -148,9 +160,9 @@ async fn webhook_delivery(
     reads: &mut dyn Reads,
     claimed: &DeliveryRecord,
 ) -> StoreResult<Option<WebhookDeliveryRecord>> {
-    let Ok(sending) = serde_json::from_str::<OutboxPayload>(&claimed.payload) else {
-        return Ok(None);
-    };
+    let sending = serde_json::from_str::<OutboxPayload>(&claimed.payload);
+    let sending =
+        sending.map_err(|_| StoreError::Corrupt("the payload is not a webhook delivery".into()))?;
     reads.webhook_delivery(sending.delivery).await
 }
 
