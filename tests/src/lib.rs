@@ -5,6 +5,7 @@
 mod app;
 mod audit;
 mod browser;
+mod counted;
 mod database_proxy;
 mod dump;
 mod forged;
@@ -29,6 +30,7 @@ mod wire;
 
 pub use app::{App, Build};
 pub use browser::Browser;
+pub use counted::Counted;
 pub use database_proxy::DatabaseProxy;
 pub use dump::Dump;
 pub use identity_provider::{CLIENT, IdentityProvider, TokenAnswer};

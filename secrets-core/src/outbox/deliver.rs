@@ -21,6 +21,11 @@ use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 /// more are due, the next call continues after the last examined delivery.
 const MAX_CANDIDATES: u32 = 4_096;
 
+/// Maximum number of times that one call of [`claim_due`] fails to get a permit for deliveries of
+/// the same team. After that, it skips the team's deliveries, because each try needs database
+/// queries, and deliveries of other teams wait meanwhile.
+const MAX_REFUSED: usize = 16;
+
 /// Last delivery that the previous call of [`claim_due`] examined for a channel, by the channel's
 /// kind. Contains only channels with more due deliveries than one call examines.
 #[derive(Default)]
@@ -130,6 +135,7 @@ async fn admit_due(
         channel.consider(engine, &due);
     }
     let (mut admitted, mut waiting_since) = (Vec::new(), None);
+    let mut refused = HashMap::<_, usize>::new();
     for delivery in due {
         if admitted.len() >= limit {
             waiting_since = Some(delivery.next_attempt_at);
@@ -139,8 +145,15 @@ async fn admit_due(
             let position = (delivery.next_attempt_at, delivery.id);
             lock(&positions.0).insert(channel.kind(), position);
         }
-        let permit = channel.admit(engine, &delivery).await?;
-        admitted.extend(permit.map(|permit| (delivery, permit)));
+        let team = channel.team(&delivery);
+        let refusals = team.and_then(|team| refused.get(&team).copied()).unwrap_or_default();
+        if refusals >= MAX_REFUSED || channel.must_wait(engine, &delivery) {
+            continue;
+        }
+        match channel.admit(engine, &delivery).await? {
+            Some(permit) => admitted.push((delivery, permit)),
+            None => refused.extend(team.map(|team| (team, refusals + 1))),
+        }
     }
     // The first page has the oldest deliveries.
     if after.is_none() {

@@ -14,7 +14,7 @@ pub use deliver::{Claimed, DeliveryWorker, claim_due, deliver, deliver_due, end_
 pub(crate) use deliver::{settle, settle_attempt};
 
 use crate::engine::Engine;
-use crate::model::{DeliveryId, Time};
+use crate::model::{DeliveryId, TeamId, Time};
 use crate::store::{DeliveryRecord, StoreResult, Tx};
 
 /// A kind of delivery, such as e-mail or webhooks. Channels work independently: a slow channel does
@@ -30,6 +30,17 @@ pub trait Channel: Send + Sync {
     /// True if the client that sends this channel's messages (such as the mailer) is configured.
     /// Otherwise, the channel's deliveries wait in the outbox.
     fn is_available(&self, engine: &Engine) -> bool;
+
+    /// Returns the team whose limits apply to a delivery; `None` if the channel has no limits for
+    /// teams, or if an earlier version enqueued the delivery. Needs no database query.
+    fn team(&self, _delivery: &DeliveryRecord) -> Option<TeamId> {
+        None
+    }
+
+    /// True if a delivery was refused a permit and would be refused again. Needs no database query.
+    fn must_wait(&self, _engine: &Engine, _delivery: &DeliveryRecord) -> bool {
+        false
+    }
 
     /// Acquires a permit to send a delivery. Called before the delivery is claimed. Returns `None`
     /// if the delivery must wait for other deliveries, for example to the same receiver.

@@ -1,41 +1,14 @@
 //! Tests that many due rotations of one team do not delay the rotations of other teams.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::TimeDelta;
 use secrets_core::Service;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::model::Time;
 use secrets_core::rotations;
-use secrets_core::store::{Reads, Store, StoreResult, Tx};
 use secrets_core::testing::fixtures;
-use secrets_tests::{App, Build, Kind, on_every_store, paths, postgresql};
+use secrets_tests::{App, Build, Counted, Kind, on_every_store, paths, postgresql};
 use serde_json::json;
-
-/// Wrapper of a store that counts the calls of [`Store::read`].
-struct Counted {
-    inner: Arc<dyn Store>,
-    reads: AtomicUsize,
-}
-
-#[async_trait]
-impl Store for Counted {
-    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        self.inner.read().await
-    }
-
-    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        self.inner.begin().await
-    }
-
-    async fn ping(&self) -> StoreResult<Option<Time>> {
-        self.inner.ping().await
-    }
-}
 
 /// Creates a project of the user with this name, and `count` rotations in it, each for a database
 /// host of its own.
@@ -80,16 +53,16 @@ async fn refused_rotations_are_skipped(kind: Kind) {
         alice.post(&paths::rotations(&web, "staging"), &rotation).await.is(201);
     }
     app.wait(TimeDelta::days(31));
-    let store = Arc::new(Counted { inner: Arc::clone(&app.store), reads: AtomicUsize::new(0) });
+    let store = Counted::of(&app.store);
     let ports = Ports { store: store.clone(), ..app.ports() };
     let node = Service::open(ports, Options::default()).await.unwrap();
 
     let (mut claims, mut tried) = (Vec::new(), Vec::new());
     for _ in 0..4 {
-        let before = store.reads.load(Ordering::SeqCst);
+        let before = store.reads();
         claims.extend(rotations::claim_rotations(node.engine()).await.unwrap());
         // One read loads the due rotations, and one for each rotation loads its host.
-        tried.push(store.reads.load(Ordering::SeqCst) - before - 1);
+        tried.push(store.reads() - before - 1);
     }
 
     // The first is claimed. Each call tries 16 of the others, and none a second time.

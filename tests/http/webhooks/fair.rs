@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use secrets_core::outbox;
+use secrets_core::engine::{Options, Ports};
 use secrets_core::rotations::webhooks::WebhookDeliveries;
-use secrets_tests::{Build, Kind, Receiver, on_every_store};
+use secrets_core::{Service, outbox};
+use secrets_tests::{Build, Counted, Kind, Receiver, on_every_store};
 
 use super::{HERE, World};
 
@@ -31,6 +32,30 @@ async fn many_deliveries_to_one_receiver_do_not_delay_others(kind: Kind) {
     assert_eq!(third.len(), 2, "the claimed ones are not due");
 }
 
+async fn refused_deliveries_of_a_team_are_skipped(kind: Kind) {
+    let world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
+    for _ in 0..8 {
+        let webhook = world.webhook_here().await;
+        for _ in 0..5 {
+            world.test(&webhook).await;
+        }
+    }
+    let store = Counted::of(&world.app.store);
+    let ports = Ports { store: store.clone(), ..world.app.ports() };
+    let node = Service::open(ports, Options::default()).await.unwrap();
+
+    let (mut claimed, mut tried) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        let before = store.reads();
+        claimed.extend(outbox::claim_due(node.engine(), &WebhookDeliveries, 64).await.unwrap());
+        // One read loads the due deliveries, and two for each delivery load its receiver.
+        tried.push((store.reads() - before - 1) / 2);
+    }
+
+    // Four are claimed. Each call tries 16 of the others, and none a second time.
+    assert_eq!((claimed.len(), tried), (4, vec![20, 16, 4, 0]));
+}
+
 async fn deliveries_that_wait_for_others_to_end_are_a_lag(kind: Kind) {
     let world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
     let webhook = world.webhook_here().await;
@@ -52,5 +77,6 @@ async fn deliveries_that_wait_for_others_to_end_are_a_lag(kind: Kind) {
 
 on_every_store!(;
     many_deliveries_to_one_receiver_do_not_delay_others,
+    refused_deliveries_of_a_team_are_skipped,
     deliveries_that_wait_for_others_to_end_are_a_lag,
 );

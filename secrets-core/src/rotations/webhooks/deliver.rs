@@ -9,7 +9,7 @@ use super::schedule::{MAX_DELAY, MAX_FAILURE_TIME, next_attempt};
 use super::sealing::Receiver;
 use crate::engine::{AuditContext, Caller, DeliveryEnd, Engine, Failures, WorkItem};
 use crate::model::rotations::DeliveryStatus;
-use crate::model::{Error, Result, Time, WebhookDeliveryId};
+use crate::model::{Error, Result, TeamId, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, DeliveryPermit, settle};
 use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use crate::rotations::sealing::RotationContext;
@@ -22,6 +22,9 @@ use crate::store::{
 #[derive(Deserialize)]
 struct OutboxPayload {
     delivery: WebhookDeliveryId,
+    /// Team that owns the webhook; `None` for a delivery from an earlier version.
+    #[serde(default)]
+    team: Option<TeamId>,
 }
 
 /// A due webhook delivery, together with its webhook, rotation, project and environment.
@@ -68,15 +71,20 @@ impl Channel for WebhookDeliveries {
         engine.shared::<DeliveryPermits>().forget_others(due);
     }
 
+    fn team(&self, delivery: &DeliveryRecord) -> Option<TeamId> {
+        serde_json::from_str::<OutboxPayload>(&delivery.payload).ok()?.team
+    }
+
+    fn must_wait(&self, engine: &Engine, delivery: &DeliveryRecord) -> bool {
+        engine.shared::<DeliveryPermits>().must_wait(&delivery.id)
+    }
+
     async fn admit(
         &self,
         engine: &Engine,
         delivery: &DeliveryRecord,
     ) -> StoreResult<Option<DeliveryPermit>> {
         let permits = engine.shared::<DeliveryPermits>();
-        if permits.must_wait(&delivery.id) {
-            return Ok(None);
-        }
         // For a delivery that cannot be sent: it needs no real permit, and its result is recorded
         // immediately.
         let unlimited: Option<DeliveryPermit> = Some(Box::new(()));

@@ -107,7 +107,8 @@ pub(crate) async fn enqueue_event(
     for webhook in tx.webhooks(event_data.place.rotation_id).await? {
         if webhook.enabled && webhook.events.contains(&event) {
             let body = |id| body(id, event.as_str(), event_data, now);
-            insert_and_enqueue(tx, webhook.id, Some(event), body, now).await?;
+            let whose = (event_data.place.team_id, webhook.id);
+            insert_and_enqueue(tx, whose, Some(event), body, now).await?;
         }
     }
     Ok(())
@@ -120,17 +121,19 @@ pub(super) async fn enqueue_test_event(
     place: &EventPlace,
     now: Time,
 ) -> StoreResult<WebhookDeliveryRecord> {
-    insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
+    let body = |id| body(id, TEST, place, now);
+    insert_and_enqueue(tx, (place.team_id, webhook), None, body, now).await
 }
 
-/// Adds a webhook delivery that is already stored to the outbox, under its own ID. If it is there
-/// already, because newer events replaced it, it becomes due now.
+/// Adds a webhook delivery of a team that is already stored to the outbox, under its own ID. If it
+/// is there already, because newer events replaced it, it becomes due now.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
+    team: TeamId,
     delivery: WebhookDeliveryId,
     now: Time,
 ) -> StoreResult<()> {
-    let payload = json!({ "delivery": delivery });
+    let payload = json!({ "delivery": delivery, "team": team });
     outbox::enqueue_as(tx, delivery.uuid().into(), (DELIVERY, payload), now, now).await
 }
 
@@ -138,7 +141,7 @@ pub(super) async fn enqueue(
 /// oldest pending delivery fails; old deliveries that have ended are deleted.
 async fn insert_and_enqueue(
     tx: &mut dyn Tx,
-    webhook: WebhookId,
+    (team, webhook): (TeamId, WebhookId),
     event: Option<WebhookEvent>,
     body: impl FnOnce(WebhookDeliveryId) -> String,
     now: Time,
@@ -162,7 +165,7 @@ async fn insert_and_enqueue(
         let reason = "replaced by newer events: the receiver is too slow";
         tracing::warn!(%webhook, replaced, reason, "webhook deliveries given up");
     }
-    enqueue(tx, id, now).await?;
+    enqueue(tx, team, id, now).await?;
     Ok(delivery)
 }
 

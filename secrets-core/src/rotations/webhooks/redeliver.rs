@@ -30,7 +30,7 @@ impl Operation for Redeliver {
     type Output = WebhookDelivery;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
-        let (_, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
+        let (scope, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let unknown = || Error::NotFound(Subject::WebhookDelivery);
         let found = cx.reads().webhook_delivery(self.delivery.ok_or_else(unknown)?).await?;
@@ -57,7 +57,7 @@ impl Operation for Redeliver {
             .update_webhook_delivery(&again)
             .await
             .map_err(|error| error.or_not_found(Subject::WebhookDelivery))?;
-        enqueue(cx.tx(), again.id, now).await?;
+        enqueue(cx.tx(), scope.project.team, again.id, now).await?;
         cx.add_detail("delivery", again.id.to_string());
         Ok(again.into())
     }
