@@ -16,7 +16,9 @@ use self::message::message;
 pub(crate) use self::tokens::needs_no_announcement;
 pub use self::tokens::{EXPIRING_TOKENS, announce_expiring_tokens};
 use crate::engine::Engine;
-use crate::model::{AttemptId, DeliveryId, Role, RotationId, TeamId, Time, TokenId, UserId};
+use crate::model::{
+    AttemptId, DeliveryId, Role, RotationId, TeamId, Time, TokenId, UserId, next_day,
+};
 use crate::outbox::{self, Channel, settle, settle_attempt};
 use crate::ports::mail::{DeliveryError, Mail};
 use crate::store::{
@@ -28,6 +30,11 @@ const MAX_RECIPIENTS: usize = 20;
 
 /// Minimum time between two notices about the same rotation.
 const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
+
+/// Maximum number of notices about failing rotations of one team in a day (UTC), and of notices
+/// about its expiring service tokens. Each notice is sent to up to 20 people, and delays the mail
+/// of other teams.
+const DAILY_OF_TEAM: u64 = 100;
 
 /// Outbox payload of a notice: its topic, and the user to send it to. A notice without a user is
 /// replaced by one notice for each recipient when it is due.
@@ -59,18 +66,23 @@ enum Topic {
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
-/// Enqueues a notice about a rotation whose status has become `error` or `disabled`. The notice is
-/// due immediately, but at least a day after the previous notice about the same rotation. Does
-/// nothing if e-mail is not configured, or if the previous notice is not due yet. The caller must
-/// store the changed record of the rotation afterwards.
+/// Enqueues a notice about a rotation of a team whose status has become `error` or `disabled`. The
+/// notice is due immediately, but at least a day after the previous notice about the same rotation.
+/// Does nothing if e-mail is not configured, if the previous notice is not due yet, or if the team
+/// has 100 notices about rotations on this day already. The caller must store the changed record of
+/// the rotation afterwards.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,
+    team: TeamId,
     rotation: &mut RotationRecord,
     attempt: AttemptId,
 ) -> StoreResult<()> {
     let (now, last) = (engine.now(), rotation.announced_at);
     if engine.ports().mail.is_none() || last.is_some_and(|last| last > now) {
+        return Ok(());
+    }
+    if !is_admitted(tx, "failing-rotations", team, now).await? {
         return Ok(());
     }
     let due = last.map_or(now, |last| now.max(last + MIN_NOTICE_INTERVAL));
@@ -88,6 +100,13 @@ pub(crate) async fn announce_restore(tx: &mut dyn Tx, team: TeamId, now: Time) -
         Notice { topic: Topic::RestoredRotations { team, at: now }, rotation: None, to: None };
     let id = DeliveryId::from(team.uuid());
     outbox::enqueue_as(tx, id, (NoticeMail.kind(), json!(notice)), now, now).await
+}
+
+/// Counts a notice against the daily limit of its team. `counter` names the kind of notice. Returns
+/// true if the limit is not exceeded.
+async fn is_admitted(tx: &mut dyn Tx, counter: &str, team: TeamId, now: Time) -> StoreResult<bool> {
+    let counter = format!("{counter}/{team}");
+    Ok(tx.count_message(&counter, next_day(now)).await? <= DAILY_OF_TEAM)
 }
 
 async fn enqueue(tx: &mut dyn Tx, notice: &Notice, now: Time, due: Time) -> StoreResult<()> {

@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 
-use super::{Notice, Topic, enqueue};
+use super::{Notice, Topic, enqueue, is_admitted};
 use crate::engine::{Engine, Periodic, Schedule};
-use crate::model::{Time, next_day};
+use crate::model::Time;
 use crate::store::{StoreError, StoreResult, TokenRecord, Tx};
 
 /// Time before the expiry of a token at which the notice about it is sent.
@@ -12,10 +12,6 @@ const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
 /// Maximum number of service tokens handled in one transaction, to keep the transaction short.
 const BATCH: u32 = 200;
-
-/// Maximum number of notices about expiring service tokens of one team in a day (UTC). Each notice
-/// is sent to up to 20 people, and delays the mail of other teams.
-const DAILY_OF_TEAM: u64 = 100;
 
 /// Worker that enqueues a notice for each service token that expires within a week.
 pub const EXPIRING_TOKENS: Periodic = Periodic {
@@ -38,7 +34,7 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
         let count = tokens.len();
         let marked = mark_announced(tx.as_mut(), tokens).await?;
         for token in marked {
-            if is_admitted(tx.as_mut(), &token, now).await? {
+            if is_admitted(tx.as_mut(), "expiring-tokens", token.team, now).await? {
                 let topic = Topic::ExpiringToken(token.id);
                 let notice = Notice { topic, rotation: None, to: None };
                 enqueue(tx.as_mut(), &notice, now, now).await?;
@@ -72,13 +68,6 @@ async fn mark_announced(
     // Sorted by team for the same reason: the counters of the teams are written in this order.
     marked.sort_by_key(|token| (token.team, token.expires_at));
     Ok(marked)
-}
-
-/// Counts a notice about a service token against the daily limit of its team. Returns true if the
-/// limit is not exceeded.
-async fn is_admitted(tx: &mut dyn Tx, token: &TokenRecord, now: Time) -> StoreResult<bool> {
-    let counter = format!("expiring-tokens/{}", token.team);
-    Ok(tx.count_message(&counter, next_day(now)).await? <= DAILY_OF_TEAM)
 }
 
 /// True if a new token lives for at most a week. A notice is then unnecessary, because the token's

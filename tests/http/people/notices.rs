@@ -1,13 +1,14 @@
 //! Tests of notices by e-mail, about failing rotations and about tokens that expire soon.
 
-use chrono::TimeDelta;
+use chrono::{NaiveTime, TimeDelta};
 use secrets_core::model::{Clock as _, Role};
 use secrets_core::notices::{NoticeMail, announce_expiring_tokens};
 use secrets_core::outbox;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{
-    Answer, App, Build, Kind, MAIL_LINKS, Message, Person, Rotated, on_every_store,
+    Answer, App, Build, Kind, MAIL_LINKS, Message, Person, Rotated, on_every_store, paths,
+    postgresql,
 };
 use serde_json::json;
 
@@ -335,6 +336,47 @@ async fn a_team_gets_at_most_100_notices_about_tokens_in_a_day(kind: Kind) {
     assert_eq!(recipients(&next_day), ["alice@example.com"], "no skipped token is announced");
 }
 
+/// Counts notices about rotations of a team on the current day, as if they had been sent.
+async fn count_notices(app: &App, team: &str, number: usize) {
+    let day = (app.clock.now() + TimeDelta::days(1)).date_naive();
+    let counter = format!("failing-rotations/{team}");
+    let mut tx = app.store.begin().await.unwrap();
+    for _ in 0..number {
+        tx.count_message(&counter, day.and_time(NaiveTime::MIN).and_utc()).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+async fn a_team_gets_at_most_100_notices_about_rotations_in_a_day(kind: Kind) {
+    let app = server(kind).await;
+    let mut main = Rotated::create(&app, "alice").await;
+    let other = Rotated::create(&app, "bob").await;
+    let rotations = paths::rotations(&main.project, "staging");
+    main.person.post(&rotations, &postgresql("second-db")).await.is(201);
+    let second = format!("{rotations}/second-db/rotate");
+    count_notices(&app, &main.person.team, 99).await;
+
+    fail(&app, &main).await;
+    app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
+    main.person.post(&second, &json!({})).await.is(200);
+    fail(&app, &other).await;
+    deliver(&app).await;
+
+    let mut sent = app.mailer.sent();
+    sent.sort_by_key(|message| message.to.clone());
+    assert_eq!(recipients(&sent), ["alice@example.com", "bob@example.com"]);
+    // The second rotation had no notice, so its next failure on another day has one.
+    app.wait(TimeDelta::days(1));
+    main.use_by(&app).await;
+    main.person.post(&second, &json!({})).await.is(200);
+    app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
+    main.person.post(&second, &json!({})).await.is(200);
+    deliver(&app).await;
+    let sent = app.mailer.sent();
+    assert_eq!(sent.len(), 3);
+    assert_eq!(sent[2].subject, "The rotation \"second-db\" in shop/staging fails");
+}
+
 on_every_store![;
     owners_and_admins_get_mail_about_a_rotation_that_fails,
     a_rotation_is_announced_once_a_day,
@@ -352,4 +394,5 @@ on_every_store![;
     without_a_mail_server_nothing_is_announced_until_there_is_one,
     at_most_twenty_get_a_notice,
     a_team_gets_at_most_100_notices_about_tokens_in_a_day,
+    a_team_gets_at_most_100_notices_about_rotations_in_a_day,
 ];

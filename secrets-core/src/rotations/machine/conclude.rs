@@ -121,8 +121,8 @@ impl Work<'_> {
         let before = self.rotation.status;
         record_failure(&mut self.rotation, &reason, &self.rotators.timings, now);
         if has_begun_to_fail(before, self.rotation.status) {
-            let rotation = &mut self.rotation;
-            notices::announce_failure(self.engine, tx, rotation, attempt.id).await?;
+            let (team, rotation) = (self.place.place.project.team, &mut self.rotation);
+            notices::announce_failure(self.engine, tx, team, rotation, attempt.id).await?;
         }
         if is_left_open {
             let retire_at = now + span(self.rotators.timings.retire);
