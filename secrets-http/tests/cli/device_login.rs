@@ -97,7 +97,7 @@ fn an_approved_login_is_a_session_until_the_logout() {
     std::fs::create_dir_all(home.folder().join(".local/state/secrets/copies/one")).unwrap();
     home.ok(&["logout"]);
 
-    assert!(!home.folder().join(".local/state/secrets/copies").exists());
+    assert!(!home.folder().join(".local/state/secrets/copies/one").exists());
     let sessions = approver.api("GET", "/auth/cli/sessions", &Value::Null);
     assert_eq!(sessions["sessions"], json!([]));
     home.run(&["whoami"]).fails(67, "not signed in");
