@@ -153,6 +153,13 @@ impl Failures {
         self.count(item, now, (FIRST_DELAY, MAX_DELAY));
     }
 
+    /// Sets the time of the next try of a failing item, if its own record in the store decides it.
+    pub(crate) fn postpone(&self, item: WorkItem, retry_at: Time) {
+        if let Some(failing) = lock(&self.0).get_mut(&item) {
+            failing.retry_at = retry_at;
+        }
+    }
+
     /// Removes an item from the list, after a success.
     pub(crate) fn clear(&self, item: WorkItem) {
         lock(&self.0).remove(&item);

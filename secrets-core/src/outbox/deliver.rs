@@ -175,8 +175,9 @@ pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -
         }
         Err(error @ StoreError::Corrupt(_)) => {
             failures.report(item, &error, engine.now());
-            if next_attempt(delivery.attempts, engine.now()).is_none() {
-                channel.give_up(engine, delivery).await?;
+            match next_attempt(delivery.attempts, engine.now()) {
+                Some(again) => failures.postpone(item, again),
+                None => channel.give_up(engine, delivery).await?,
             }
             let failure = DeliveryError::Failed("a stored record cannot be read".to_owned());
             settle_attempt(engine, delivery, Err(failure)).await

@@ -300,6 +300,8 @@ async fn a_mail_whose_record_cannot_be_read_is_retried_and_given_up(kind: Kind) 
         let again = app.clock.now() + TimeDelta::seconds(pause);
         assert_eq!((row.attempts, row.next_attempt_at), (attempts, again));
         app.wait(TimeDelta::seconds(pause));
+        let listed = ("delivery".to_owned(), unreadable.id.to_string(), u64::from(attempts));
+        assert_eq!(app.failing().await, [listed]);
     }
     deliver(&app).await;
 

@@ -37,6 +37,10 @@ async fn a_delivery_whose_webhook_cannot_be_read_is_retried_and_given_up(kind: K
         let again = world.app.clock.now() + TimeDelta::seconds(pause);
         assert_eq!((row.attempts, row.next_attempt_at), (attempts, again));
         world.wait(TimeDelta::seconds(pause));
+        assert_eq!(
+            world.app.failing().await,
+            [("delivery".to_owned(), delivery.clone(), u64::from(attempts))]
+        );
     }
     deliver(&world.app).await;
 

@@ -112,8 +112,12 @@ impl Channel for WebhookDeliveries {
 
     async fn give_up(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
         let found = webhook_delivery(engine.store().read().await?.as_mut(), delivery).await;
-        // If the record of the delivery itself cannot be read, the record stays as it is.
-        let pending = found.ok().flatten().filter(|found| found.status == DeliveryStatus::Pending);
+        let found = match found {
+            // A record of a delivery that cannot be read itself stays as it is.
+            Err(StoreError::Corrupt(_)) => None,
+            found => found?,
+        };
+        let pending = found.filter(|found| found.status == DeliveryStatus::Pending);
         let Some(pending) = pending else { return Ok(()) };
         let (status, next_attempt_at) = (DeliveryStatus::Failed, None);
         let failed = WebhookDeliveryRecord { status, next_attempt_at, ..pending };

@@ -107,8 +107,8 @@ pub(crate) async fn enqueue_event(
     for webhook in tx.webhooks(event_data.place.rotation_id).await? {
         if webhook.enabled && webhook.events.contains(&event) {
             let body = |id| body(id, event.as_str(), event_data, now);
-            let whose = (event_data.place.team_id, webhook.id);
-            insert_and_enqueue(tx, whose, Some(event), body, now).await?;
+            let owner = (event_data.place.team_id, webhook.id);
+            insert_and_enqueue(tx, owner, Some(event), body, now).await?;
         }
     }
     Ok(())

@@ -126,7 +126,8 @@ fn describe(error: &dyn DatabaseError, code: &str) -> String {
 /// True for a name as this library gives to tables and constraints. A database server can return
 /// any text as a name.
 fn is_name(text: &str) -> bool {
-    text.len() <= MAX_NAME && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    (1..=MAX_NAME).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]
@@ -150,6 +151,7 @@ mod tests {
         for (text, expected) in [
             ("secrets_environment_id_fkey", true),
             ("28P01", true),
+            ("", false),
             ("two words", false),
             ("postgres://user:password@host", false),
             ("\u{1b}[2J", false),

@@ -191,10 +191,18 @@ pub(crate) fn delete_copies(folder: &Path, kept: &[String]) -> io::Result<()> {
         if kept.contains(&entry.file_name()) {
             continue;
         }
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
+        let deleted = entry.file_type().and_then(|kind| {
+            if kind.is_dir() {
+                fs::remove_dir_all(entry.path())
+            } else {
+                fs::remove_file(entry.path())
+            }
+        });
+        // Another process may delete copies at the same time.
+        if let Err(error) = deleted
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error);
         }
     }
     Ok(())
