@@ -143,12 +143,13 @@ class Proxy(ThreadingHTTPServer):
 
 class RefusingDatabase(socketserver.ThreadingTCPServer):
     """Server that refuses every connection like a PostgreSQL server, with this error code and
-    message."""
+    message, and names a table and a constraint."""
 
     daemon_threads = True
 
     def __init__(self, code: str, message: str) -> None:
-        fields = (b"SFATAL", b"VFATAL", f"C{code}".encode(), f"M{message}".encode())
+        names = (b"tkvc_table", b"nkvc_constraint")
+        fields = (b"SFATAL", b"VFATAL", f"C{code}".encode(), f"M{message}".encode(), *names)
         body = b"".join(field + b"\0" for field in fields) + b"\0"
         answer = b"E" + (len(body) + 4).to_bytes(4, "big") + body
 

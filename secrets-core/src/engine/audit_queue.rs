@@ -141,41 +141,22 @@ fn outcome(stored: bool) -> Result<(), NotRecorded> {
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests {
-    use async_trait::async_trait;
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::model::Time;
-    use crate::store::{MemoryStore, Reads, StoreResult, Tx};
+    use crate::store::MemoryStore;
+    use crate::testing::StuckStore;
     use crate::testing::fixtures::{at, entry, team, user};
 
     fn audit_entry() -> AuditRecord {
         entry(&team(&user("alice"), "team"), "secret.read", at(0))
     }
 
-    /// Store that never begins a transaction.
-    struct Silent;
-
-    #[async_trait]
-    impl Store for Silent {
-        async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-            std::future::pending().await
-        }
-
-        async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-            std::future::pending().await
-        }
-
-        async fn ping(&self) -> StoreResult<Option<Time>> {
-            Ok(None)
-        }
-    }
-
     #[test]
     fn a_batch_that_was_cut_is_a_failure_until_one_is_stored() {
         let (queue, counters) = (AuditQueue::default(), Counters::default());
 
-        let cut = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+        let cut = queue.record(&StuckStore, &counters, audit_entry()).now_or_never();
 
         assert!(cut.is_none() && queue.is_failing());
         let store = MemoryStore::new();
@@ -195,10 +176,10 @@ mod tests {
     #[test]
     fn the_number_of_waiting_entries_is_bounded() {
         let (queue, counters) = (full(), Counters::default());
-        let mut leader = Box::pin(queue.record(&Silent, &counters, audit_entry()));
+        let mut leader = Box::pin(queue.record(&StuckStore, &counters, audit_entry()));
         assert!((&mut leader).now_or_never().is_none());
 
-        let refused = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+        let refused = queue.record(&StuckStore, &counters, audit_entry()).now_or_never();
 
         assert!(refused.is_some_and(|refused| refused.is_err()));
         assert_eq!(queue.waiting_entries(), MAX_WAITING);
@@ -207,7 +188,7 @@ mod tests {
     #[test]
     fn a_queue_full_of_cancelled_tasks_is_written_by_the_next_task() {
         let (queue, counters) = (full(), Counters::default());
-        let cut = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+        let cut = queue.record(&StuckStore, &counters, audit_entry()).now_or_never();
         assert!(cut.is_none() && queue.is_failing());
 
         let stored = queue.record(&MemoryStore::new(), &counters, audit_entry()).now_or_never();

@@ -74,8 +74,8 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
                 Err(error) => {
                     failures.report(item, &error, engine.now());
                     failed.insert(project.id);
-                    // The rows of this project may be deleted too slowly. If the store itself is
-                    // unavailable, the next page of projects cannot be read, which ends the purge.
+                    // Only the rows of this project may be deleted too slowly, so the purge goes on.
+                    // If nothing can be written, each project fails, until the job's timeout.
                     if matches!(error, Error::Unavailable(_)) {
                         unavailable = Err(error);
                     }

@@ -16,11 +16,13 @@ pub mod rotator;
 pub mod rotators;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod stuck;
 pub mod targets;
 
 use std::time::Duration;
 
 pub use folder::folder;
+pub use stuck::StuckStore;
 
 use crate::store::{StoreOptions, Timeouts};
 

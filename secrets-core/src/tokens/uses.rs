@@ -106,29 +106,10 @@ async fn write(store: &dyn Store, uses: &HashMap<CredentialId, TokenUse>) -> Sto
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests {
-    use async_trait::async_trait;
-
     use super::*;
-    use crate::store::{MemoryStore, Reads, Tx};
+    use crate::store::MemoryStore;
+    use crate::testing::StuckStore;
     use crate::testing::fixtures::{at, team, token, user};
-
-    /// Store whose transactions never begin.
-    struct Stuck;
-
-    #[async_trait]
-    impl Store for Stuck {
-        async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-            std::future::pending().await
-        }
-
-        async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-            std::future::pending().await
-        }
-
-        async fn ping(&self) -> StoreResult<Option<Time>> {
-            std::future::pending().await
-        }
-    }
 
     #[tokio::test]
     async fn a_cancelled_write_loses_no_use() {
@@ -136,7 +117,7 @@ mod tests {
         let token = token(&team(&creator, "ops"), &creator);
         uses.remember_token(&token, TokenUse { at: at(1), address: None });
 
-        let given_up = tokio::time::timeout(Duration::ZERO, uses.write(&Stuck)).await;
+        let given_up = tokio::time::timeout(Duration::ZERO, uses.write(&StuckStore)).await;
 
         assert!(given_up.is_err());
         assert!(lock(&uses.0).contains_key(&CredentialId::Token(token.id)));

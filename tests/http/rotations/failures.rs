@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 /// Number of times that the service tries to log in with a new credential, within 60 seconds,
 /// before the attempt fails.
-const LOGINS: usize = 11;
+pub(super) const LOGINS: usize = 11;
 
 /// Creates a rotation and runs it once successfully.
-async fn served(app: &App) -> Rotated {
+pub(super) async fn served(app: &App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
     main
@@ -39,7 +39,12 @@ fn last_passwords(app: &App, number: usize) -> BTreeSet<String> {
 /// has this status afterwards, and that readers still get the previous credential, with which
 /// logins succeed. Returns the number of changes sent to the database, and the rotation as the API
 /// shows it.
-async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
+pub(super) async fn failing(
+    app: &App,
+    main: &Rotated,
+    scripts: &[Script],
+    status: &str,
+) -> (usize, Value) {
     let (before, applied_before) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());
 
@@ -206,50 +211,6 @@ async fn a_lock_that_is_held_is_tried_three_times_at_once(app: App) {
     assert_eq!(tries, 3);
 }
 
-async fn a_change_without_an_answer_is_repeated_and_served(app: App) {
-    let main = served(&app).await;
-    app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
-    main.succeed().await;
-    main.works(&app).await;
-    // Here, the database did not receive the change.
-    app.database.script("apply", [Script::Fail(Fault::Interrupted)]);
-    main.succeed().await;
-    main.works(&app).await;
-}
-
-async fn a_change_that_never_gets_an_answer_fails_without_effect(app: App) {
-    let main = served(&app).await;
-
-    let lost = [Script::Lose(Fault::Interrupted); 3];
-    let (tries, _) = failing(&app, &main, &lost, "active").await;
-
-    assert_eq!(tries, 3);
-    main.succeed().await;
-    main.works(&app).await;
-}
-
-async fn a_failure_that_changed_no_login_disables_none_later(app: App) {
-    let main = served(&app).await;
-
-    failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
-    assert_eq!(main.record(&app).await.slots.retire_at, None);
-    app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
-    assert_eq!(main.rotate().await["status"], "rolled_back");
-
-    assert_eq!(main.record(&app).await.slots.retire_at, None);
-}
-
-async fn a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential(app: App) {
-    let main = served(&app).await;
-    main.succeed().await;
-    let retire_at = main.record(&app).await.slots.retire_at;
-    assert!(retire_at.is_some());
-
-    failing(&app, &main, &[Script::Lose(Fault::Interrupted); 3], "active").await;
-
-    assert_eq!(main.record(&app).await.slots.retire_at, retire_at);
-}
-
 async fn a_credential_that_does_not_work_is_disabled_again(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
@@ -402,10 +363,6 @@ on_every_store![
     a_failure_that_needs_a_user_is_an_error_at_once,
     a_password_that_a_policy_refuses_is_generated_again_twice,
     a_lock_that_is_held_is_tried_three_times_at_once,
-    a_change_without_an_answer_is_repeated_and_served,
-    a_change_that_never_gets_an_answer_fails_without_effect,
-    a_failure_that_changed_no_login_disables_none_later,
-    a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential,
     a_credential_that_does_not_work_is_disabled_again,
     a_rejected_login_with_the_new_credential_is_not_blamed_on_the_administrator,
     a_credential_that_works_after_a_while_is_served,

@@ -20,4 +20,5 @@ mod rules;
 mod schedule;
 mod secrecy;
 mod test;
+mod unanswered;
 mod update;

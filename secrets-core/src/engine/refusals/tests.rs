@@ -1,9 +1,9 @@
 use super::*;
 use crate::engine::Who;
 use crate::model::{Origin, TeamId};
-use crate::store::{AuditFilter, MemoryStore, Reads, Tx};
+use crate::store::{AuditFilter, MemoryStore};
+use crate::testing::StuckStore;
 use crate::testing::fixtures::{World, at, entry, team, token, user};
-use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use std::sync::Arc;
 
@@ -106,29 +106,11 @@ async fn entries_of_a_user_who_was_deleted_meanwhile_have_no_name() {
     assert_eq!(names().await, [(None, None), (None, None), (None, None)]);
 }
 
-/// Store whose transactions never begin.
-struct Stuck;
-
-#[async_trait]
-impl Store for Stuck {
-    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        std::future::pending().await
-    }
-
-    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        std::future::pending().await
-    }
-
-    async fn ping(&self) -> StoreResult<Option<Time>> {
-        std::future::pending().await
-    }
-}
-
 #[tokio::test]
 async fn a_cancelled_write_loses_no_refusal() {
     let (refusals, (_, denied)) = (Refusals::default(), refusal("192.0.2.1", 0));
 
-    let cancelled = write_or_put_back(&refusals, &Stuck, vec![denied]).now_or_never();
+    let cancelled = write_or_put_back(&refusals, &StuckStore, vec![denied]).now_or_never();
 
     assert!(cancelled.is_none());
     let due = lock(&refusals.0).take(at(0), false);

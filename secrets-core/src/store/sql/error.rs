@@ -69,10 +69,17 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
 /// Converts an error of opening a database. No value has been bound at that time, so operators may
 /// see the message of the database, which is the source of the [`Failure`].
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
+    let database = error.as_database_error();
     // The text of the error itself ends with a line of the database server's source.
-    let message = error.as_database_error().map(|error| error.message().to_owned());
-    let message = message.unwrap_or_else(|| error.to_string());
-    with_source("cannot open the database", failed(error, passes), message)
+    let message = database.map_or_else(|| error.to_string(), |error| error.message().to_owned());
+    // Names of tables and constraints are not shown, because this may be another server.
+    let code = database.map(|error| with_code(&error.code().unwrap_or_default()));
+    let error = match (failed(error, passes), code) {
+        (StoreError::Unavailable(_), Some(text)) => unavailable(text),
+        (StoreError::Corrupt(_), Some(text)) => broken(text),
+        (error, _) => error,
+    };
+    with_source("cannot open the database", error, message)
 }
 
 /// Converts an error of migrating the tables. The message of the database is the source of the
@@ -117,10 +124,14 @@ fn describe(error: &dyn DatabaseError, code: &str) -> String {
         let name = name.filter(|name| is_name(name));
         name.map(|name| format!(", {what} {name}")).unwrap_or_default()
     };
-    let code = if code.len() <= MAX_CODE && is_name(code) { code } else { "unknown" };
     let (table, constraint) =
         (named("table", error.table()), named("constraint", error.constraint()));
-    format!("the database returned error {code}{table}{constraint}")
+    format!("{}{table}{constraint}", with_code(code))
+}
+
+fn with_code(code: &str) -> String {
+    let code = if code.len() <= MAX_CODE && is_name(code) { code } else { "unknown" };
+    format!("the database returned error {code}")
 }
 
 /// True for a name as this library gives to tables and constraints. A database server can return
