@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { launch, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
@@ -103,4 +104,32 @@ test("each project has a stream of its own, which ends with the screen", async (
   await first.getByRole("link", { name: "secrets: projects" }).click();
   await first.locator(".items").waitFor();
   assert.deepEqual([await streams(first), await streams(second)], [[2], [1]]);
+});
+
+test("a changed cell is marked for four seconds, although the mark of an earlier change ends meanwhile", async () => {
+  const slug = await createMarks(call, `Live ${++projects}`);
+  const { page, context } = await open(browser, { url: server.url, token });
+  contexts.push(context);
+  await page.clock.install();
+  await observe(page);
+  await openGrid(page, server.url, slug);
+  await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
+  // Otherwise the clock also runs while the test waits.
+  await page.clock.pauseAt(Date.now() + 10_000);
+  const marked = () => page.locator("#grid .cell.flash").evaluateAll((cells) => cells.map((cell) => cell.ariaLabel.split(",")[0]));
+  const changed = async (key) => {
+    await set(slug, key, "changed");
+    for (let tries = 0; tries < 200 && !(await marked()).includes(key); tries++) {
+      await sleep(50);
+      await page.clock.runFor(10);
+    }
+  };
+  await changed("LOG_LEVEL");
+  await page.clock.runFor(2_700);
+  await changed("REDIS_URL");
+  assert.deepEqual(await marked(), ["REDIS_URL"]);
+  await page.clock.runFor(1_500);
+  assert.deepEqual(await marked(), ["REDIS_URL"]);
+  await page.clock.runFor(3_000);
+  assert.deepEqual(await marked(), []);
 });

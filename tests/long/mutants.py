@@ -175,7 +175,6 @@ def copy(output, instrumented):
     tree = output / "tree"
     names = subprocess.run(["git", "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout.decode()
     for name in set(filter(None, names.split("\0"))) - instrumented:
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
         if not (tree / name).is_symlink():
             update(tree / name, Path(name).read_bytes())
             shutil.copymode(name, tree / name)
@@ -185,6 +184,7 @@ def copy(output, instrumented):
 def update(path, data):
     """Writes a file if its contents differ, so that cargo compiles only what has changed."""
     if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
 

@@ -51,10 +51,18 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   // The changes include those of the user.
   if (unshown) return notify(unshown.saved);
   if (!changed.length) return;
-  grid.flashes.value = new Set(changed.map(({ environment, key }) => secretId(environment.id, key)));
-  setTimeout(() => (grid.flashes.value = new Set()), FLASH);
+  flash(grid, new Set(changed.map(({ environment, key }) => secretId(environment.id, key))));
   const names = [...new Set(changed.map(({ environment }) => environment.name))];
   notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
+}
+
+/**
+ * Marks changed cells for a time, or until other cells change. Not a part of `refresh`, because the timer would keep both comparisons.
+ * @param {GridState} grid @param {ReadonlySet<string>} changed
+ */
+function flash(grid, changed) {
+  grid.flashes.value = changed;
+  setTimeout(() => grid.flashes.value === changed && (grid.flashes.value = new Set()), FLASH);
 }
 
 /** @typedef {(environment: string, key: string) => Promise<string>} Read */
