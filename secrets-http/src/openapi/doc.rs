@@ -133,7 +133,7 @@ impl Content {
     /// Creates the documentation of a text body with this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
-        Self { media, described: Described::inline(json!({ "type": "string" })) }
+        Self { media, described: Described::inline(|| json!({ "type": "string" })) }
     }
 }
 

@@ -6,7 +6,7 @@ use secrets_core::engine::Callers;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Answer, Content, Form};
-use super::schema::{Components, Described};
+use super::schema::Components;
 use super::{errors, example, headers, names, optional, rules, tags};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Route;
@@ -234,21 +234,22 @@ fn describe_status(status: u16) -> &'static str {
 fn contents(contents: &[Content], schemas: &mut Components, envelope: Envelope) -> Value {
     let mut all = Map::new();
     for content in contents {
-        register(schemas, &content.described);
-        let schema = content.described.in_envelope(envelope);
+        let described = content.described.compute();
+        let schema = described.in_envelope(envelope);
+        register(schemas, described.named);
         all.insert(content.media.to_owned(), json!({ "schema": schema }));
     }
     Value::Object(all)
 }
 
 /// Adds the types that a schema references to the components of the document.
-fn register(schemas: &mut Components, described: &Described) {
-    for (name, schema) in &described.named {
+fn register(schemas: &mut Components, named: Vec<(String, Value)>) {
+    for (name, schema) in named {
         debug_assert_eq!(
-            schemas.get(name).unwrap_or(schema),
-            schema,
+            schemas.get(&name).unwrap_or(&schema),
+            &schema,
             "two different types have the name {name}"
         );
-        schemas.entry(name.clone()).or_insert_with(|| schema.clone());
+        schemas.entry(name).or_insert(schema);
     }
 }

@@ -51,7 +51,7 @@ const RESPONSES: &[ErrorResponse] = &[
 /// Adds the schemas of error response bodies to the components.
 pub(super) fn register(schemas: &mut Components) {
     for described in [Described::of::<ErrorBody>(), Described::of::<LimitBody>()] {
-        schemas.extend(described.named);
+        schemas.extend(described.compute().named);
     }
     let Some(mut limit) = schemas.remove("LimitBody") else { return };
     let description = "Error of an operation that would exceed a limit of the team's plan.";

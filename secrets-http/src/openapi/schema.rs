@@ -1,15 +1,23 @@
 //! Schemas of request and response bodies in the OpenAPI document.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::optional::forbid_null;
 use crate::serve::reply::{DATA, Envelope};
 
-/// JSON schema of a type, with the schemas of the types it references.
-#[derive(Debug, Clone)]
-pub struct Described {
-    pub(super) schema: Value,
+/// JSON schema of a request or response body. It is computed when the document is generated, so that
+/// it does not delay the start.
+#[derive(Clone)]
+pub struct Described(Arc<dyn Fn() -> Schema + Send + Sync>);
+
+/// Computed JSON schema, with the schemas of the types it references.
+pub(super) struct Schema {
+    schema: Value,
+    /// Named schemas (components), by name.
     pub(super) named: Vec<(String, Value)>,
     data: Data,
 }
@@ -53,6 +61,93 @@ impl Described {
     /// Creates the schema of a Rust type.
     #[must_use]
     pub fn of<T: ToSchema>() -> Self {
+        let compute: fn() -> Schema = Schema::of::<T>;
+        Self::new(compute)
+    }
+
+    /// Creates a schema that refers to no named schemas (components).
+    pub(super) fn inline(schema: fn() -> Value) -> Self {
+        Self::new(move || Schema::inline(schema()))
+    }
+
+    fn new(compute: impl Fn() -> Schema + Send + Sync + 'static) -> Self {
+        Self(Arc::new(compute))
+    }
+
+    /// Computes the schema.
+    pub(super) fn compute(&self) -> Schema {
+        (self.0)()
+    }
+
+    fn map(self, change: impl Fn(Schema) -> Schema + Send + Sync + 'static) -> Self {
+        Self::new(move || change(self.compute()))
+    }
+
+    /// Creates the schema of an arbitrary JSON object.
+    #[must_use]
+    pub fn anything() -> Self {
+        Self::inline(|| json!({ "type": "object", "additionalProperties": true }))
+    }
+
+    /// Creates the schema of an object whose values are strings.
+    #[must_use]
+    pub fn texts() -> Self {
+        Self::inline(|| {
+            json!({
+                "type": "object", "additionalProperties": { "type": "string" },
+                "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
+            })
+        })
+    }
+
+    /// Combines two schemas into a schema that matches values of either schema.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        self.map(move |schema| schema.or(other.compute()))
+    }
+
+    /// Returns the schema of an object with one field, `name`, that has this schema.
+    #[must_use]
+    pub fn under(self, name: &'static str) -> Self {
+        self.map(move |schema| schema.under(name))
+    }
+
+    /// Returns the schema of a response that never has the field `data`.
+    #[must_use]
+    pub fn unwrapped(self) -> Self {
+        self.map(|schema| Schema { data: Data::Absent, ..schema })
+    }
+
+    /// Returns the schema of a response whose field `data`, if the envelope adds it, repeats the
+    /// value of the field `field`.
+    #[must_use]
+    pub(crate) fn with_list(self, field: &'static str) -> Self {
+        self.map(move |schema| Schema { data: Data::Field(field), ..schema })
+    }
+
+    /// Replaces the inlined schema of a list's items by a reference to the named schema (component)
+    /// of their type `T`.
+    #[must_use]
+    pub(crate) fn list_of<T: ToSchema>(self) -> Self {
+        let change: fn(Schema) -> Schema = Schema::list_of::<T>;
+        self.map(change)
+    }
+
+    /// Replaces the named schema (component) that this schema refers to by a variant of it.
+    #[must_use]
+    pub(crate) fn variant(self, variant: Variant) -> Self {
+        self.map(move |schema| schema.variant(variant))
+    }
+}
+
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Described").finish_non_exhaustive()
+    }
+}
+
+impl Schema {
+    fn of<T: ToSchema>() -> Self {
         let mut parts = Vec::new();
         T::schemas(&mut parts);
         let mut named: Vec<_> =
@@ -68,59 +163,23 @@ impl Described {
         Self { schema: schema_of_name, named, data: Data::Object }
     }
 
-    /// Creates a schema that refers to no other named schemas (components).
-    pub(super) fn inline(schema: Value) -> Self {
+    fn inline(schema: Value) -> Self {
         Self { schema, named: Vec::new(), data: Data::Object }
     }
 
-    /// Creates the schema of an arbitrary JSON object.
-    #[must_use]
-    pub fn anything() -> Self {
-        Self::inline(json!({ "type": "object", "additionalProperties": true }))
-    }
-
-    /// Creates the schema of an object whose values are strings.
-    #[must_use]
-    pub fn texts() -> Self {
-        Self::inline(json!({
-            "type": "object", "additionalProperties": { "type": "string" },
-            "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
-        }))
-    }
-
-    /// Combines two schemas into a schema that matches values of either schema.
-    #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
+    fn or(mut self, other: Self) -> Self {
         self.named.extend(other.named);
         Self { schema: json!({ "anyOf": [self.schema, other.schema] }), ..self }
     }
 
-    /// Returns the schema of an object with one field, `name`, that has this schema.
-    #[must_use]
-    pub fn under(self, name: &'static str) -> Self {
+    fn under(self, name: &'static str) -> Self {
         let schema = json!({
             "type": "object", "required": [name], "properties": { name: self.schema },
         });
         Self { schema, data: Data::Field(name), ..self }
     }
 
-    /// Returns the schema of a response that never has the field `data`.
-    #[must_use]
-    pub fn unwrapped(self) -> Self {
-        Self { data: Data::Absent, ..self }
-    }
-
-    /// Returns the schema of a response whose field `data`, if the envelope adds it, repeats the
-    /// value of the field `field`.
-    #[must_use]
-    pub(crate) fn with_list(self, field: &'static str) -> Self {
-        Self { data: Data::Field(field), ..self }
-    }
-
-    /// Replaces the inlined schema of a list's items by a reference to the named schema (component)
-    /// of their type `T`.
-    #[must_use]
-    pub(crate) fn list_of<T: ToSchema>(mut self) -> Self {
+    fn list_of<T: ToSchema>(mut self) -> Self {
         let items = Self::of::<T>();
         if let Some(list) = find(&mut self.schema, &|schema| schema["type"] == "array") {
             list["items"] = items.schema;
@@ -129,9 +188,7 @@ impl Described {
         self
     }
 
-    /// Replaces the named schema (component) that this schema refers to by a variant of it.
-    #[must_use]
-    pub(crate) fn variant(mut self, variant: Variant) -> Self {
+    fn variant(mut self, variant: Variant) -> Self {
         let Some(place) = find(&mut self.schema, &|schema| referenced(schema).is_some()) else {
             return self;
         };
