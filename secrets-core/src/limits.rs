@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use self::address::{AddressLimiter, canonical_network, network_of};
+pub use self::address::{AddressLimiter, network_of};
 pub(crate) use self::permits::QueuePermits;
 pub use self::permits::{Permit, Permits, Place};
 pub use self::shared::{

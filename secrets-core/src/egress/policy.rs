@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use url::Host;
 
 use super::class::{Class, carried, classify, is_forbidden};
+use crate::model::canonical_network;
 
 /// Destinations to which connections are allowed: globally reachable addresses, and the addresses,
 /// networks and host names that the operator lists. The default list is empty.
@@ -42,7 +43,7 @@ impl EgressPolicy {
 
     fn add(&mut self, entry: &str) -> Result<(), &'static str> {
         let address = || literal(entry).map(IpNet::from);
-        if let Some(network) = entry.parse::<IpNet>().ok().or_else(address) {
+        if let Some(network) = entry.parse::<IpNet>().ok().or_else(address).map(canonical_network) {
             if is_forbidden(network) {
                 return Err(NEVER_REACHED);
             }
@@ -103,9 +104,7 @@ impl EgressPolicy {
             // A mapped address is another way of writing the IPv4 address. Other IPv6 addresses
             // with an embedded IPv4 address lead to that address, so both addresses must be
             // allowed.
-            IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
-                within(address.to_canonical()) || within(address)
-            }
+            IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => within(address.to_canonical()),
             IpAddr::V6(v6) => {
                 let leads_to_allowed = carried(v6).is_none_or(|carried| {
                     let carried = IpAddr::V4(carried);

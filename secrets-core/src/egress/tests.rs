@@ -57,6 +57,16 @@ fn listed_destinations_are_permitted() {
 }
 
 #[test]
+fn a_listed_network_of_mapped_addresses_is_the_ipv4_network() {
+    let policy = EgressPolicy::parse("::ffff:10.0.0.0/104 ::ffff:192.168.0.1").unwrap();
+
+    for address in ["10.200.0.1", "::ffff:10.200.0.1", "192.168.0.1", "::ffff:192.168.0.1"] {
+        assert!(policy.permits("x", ip(address)), "{address}");
+    }
+    assert!(!policy.permits("x", ip("192.168.0.2")));
+}
+
+#[test]
 fn unlisted_destinations_are_not_permitted() {
     let policy = EgressPolicy::parse("10.0.0.0/8 db.internal 64:ff9b::/96").unwrap();
 
@@ -128,6 +138,7 @@ fn an_invalid_entry_is_named_by_its_number() {
         ("169.254.0.0/16", "entry 1 must not be link-local"),
         ("fe80::/64", "entry 1 must not be link-local"),
         ("0.0.0.0", "entry 1 must not be link-local"),
+        ("::ffff:169.254.0.0/112", "entry 1 must not be link-local"),
     ] {
         let error = EgressPolicy::parse(list).unwrap_err().to_string();
 

@@ -2,8 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net};
-
 use super::{NamedWindows, RateLimiter, Window};
 use crate::model::Time;
 
@@ -102,17 +100,6 @@ pub fn network_of(address: IpAddr) -> IpAddr {
             IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64))
         }
     }
-}
-
-/// Converts a network of IPv4-mapped IPv6 addresses, such as `::ffff:10.0.0.0/104`, to the IPv4
-/// network, because the addresses of clients are compared in that form. Returns other networks
-/// unchanged.
-#[must_use]
-pub fn canonical_network(network: IpNet) -> IpNet {
-    let IpNet::V6(mapped) = network else { return network };
-    let parts = mapped.addr().to_ipv4_mapped().zip(mapped.prefix_len().checked_sub(96));
-    let v4 = parts.and_then(|(address, length)| Ipv4Net::new(address, length).ok());
-    v4.map_or(network, IpNet::V4)
 }
 
 /// Returns the first 64 and the first 48 bits of an address.
@@ -234,21 +221,6 @@ mod tests {
         assert_eq!(network_of(ip("2001:db8:1:2:3:4:5:6")), ip("2001:db8:1:2::"));
         assert_eq!(network_of(ip("::ffff:192.0.2.1")), ip("192.0.2.1"));
         assert_eq!(network_of(ip("192.0.2.1")), ip("192.0.2.1"));
-    }
-
-    #[test]
-    fn a_network_of_mapped_addresses_is_the_ipv4_network() {
-        for (text, expected) in [
-            ("::ffff:10.1.2.3/104", "10.1.2.3/8"),
-            ("::ffff:192.0.2.1/128", "192.0.2.1/32"),
-            ("::ffff:0:0/96", "0.0.0.0/0"),
-            ("::ffff:0:0/95", "::ffff:0:0/95"),
-            ("2001:db8::/32", "2001:db8::/32"),
-            ("10.0.0.0/8", "10.0.0.0/8"),
-        ] {
-            let network = canonical_network(text.parse().unwrap());
-            assert_eq!(network, expected.parse::<IpNet>().unwrap(), "{text}");
-        }
     }
 
     #[test]

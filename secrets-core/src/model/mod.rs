@@ -14,6 +14,7 @@ pub mod links;
 pub mod lock;
 pub(crate) mod named_enum;
 pub mod names;
+pub mod network;
 #[doc(hidden)]
 pub mod object;
 pub mod path;
@@ -32,6 +33,7 @@ pub use error::*;
 pub use ids::*;
 pub use links::*;
 pub use names::*;
+pub use network::*;
 pub use path::*;
 pub use plan::*;
 pub use principal::*;

@@ -11,11 +11,10 @@ use super::ServiceToken;
 use crate::access::{NOT_A_MEMBER, outlives_session};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
-use crate::limits::canonical_network;
 use crate::model::whole::Whole;
 use crate::model::{
     DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
-    Result, TeamId, Time, TokenId, ValidationRule, Violation,
+    Result, TeamId, Time, TokenId, ValidationRule, Violation, canonical_network,
 };
 use crate::notices::needs_no_announcement;
 use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};

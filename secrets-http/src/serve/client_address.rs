@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hyper::HeaderMap;
 use ipnet::IpNet;
-use secrets_core::limits::canonical_network;
+use secrets_core::model::canonical_network;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
