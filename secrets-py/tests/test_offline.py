@@ -123,6 +123,13 @@ def test_values_that_are_read_are_not_shown() -> None:
     assert repr(package.render({"A": "kvc_1"}, "json")) == "<hidden>"
 
 
+@pytest.mark.parametrize("value", [None, 5, b"kvc_1"])
+def test_only_strings_are_rendered(value: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        package.render({"A": "1", "B": value}, "dotenv")
+    assert str(caught.value) == "secrets: the value of 'B' must be a string"
+
+
 def test_an_unknown_format_is_named() -> None:
     wrong: Any = "toml"
     for work in (lambda: package.parse("", wrong), lambda: package.render({}, wrong)):

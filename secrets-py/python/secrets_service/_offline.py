@@ -62,12 +62,16 @@ def render(
     Kubernetes Secret in the format ``k8s``.
 
     Raises :class:`Invalid` for a key or a value that the format cannot represent; the attribute
-    ``fields`` of the error identifies the key or value.
+    ``fields`` of the error identifies the key or value. Raises ``TypeError`` for a value that is not
+    a string.
 
     >>> print(render({"GREETING": "good day"}, "shell"), end="")
     export GREETING='good day'
     """
-    return Hidden(_native.render([(key, str(value)) for key, value in secrets.items()], format, name))
+    for key, value in secrets.items():
+        if not isinstance(value, str):
+            raise TypeError(f"secrets: the value of {key!r} must be a string")
+    return Hidden(_native.render(list(secrets.items()), format, name))
 
 
 def scan(text: str, *, path: str = "") -> list[Sighting]:
