@@ -16,7 +16,7 @@ pub struct Described(Arc<dyn Fn() -> Schema + Send + Sync>);
 
 /// Computed JSON schema, with the schemas of the types it references.
 pub(super) struct Schema {
-    schema: Value,
+    root: Value,
     /// Named schemas (components), by name.
     pub(super) named: Vec<(String, Value)>,
     data: Data,
@@ -156,40 +156,40 @@ impl Schema {
         let name = T::name().into_owned();
         // Lists and options have no component name: their schema is inlined.
         if ["Vec", "Option", "TupleUnit", "String"].contains(&name.as_str()) {
-            return Self { schema, named, data: Data::Object };
+            return Self { root: schema, named, data: Data::Object };
         }
-        let schema_of_name = reference(&name);
+        let reference = reference(&name);
         named.push((name, schema));
-        Self { schema: schema_of_name, named, data: Data::Object }
+        Self { root: reference, named, data: Data::Object }
     }
 
-    fn inline(schema: Value) -> Self {
-        Self { schema, named: Vec::new(), data: Data::Object }
+    fn inline(root: Value) -> Self {
+        Self { root, named: Vec::new(), data: Data::Object }
     }
 
     fn or(mut self, other: Self) -> Self {
         self.named.extend(other.named);
-        Self { schema: json!({ "anyOf": [self.schema, other.schema] }), ..self }
+        Self { root: json!({ "anyOf": [self.root, other.root] }), ..self }
     }
 
     fn under(self, name: &'static str) -> Self {
-        let schema = json!({
-            "type": "object", "required": [name], "properties": { name: self.schema },
+        let root = json!({
+            "type": "object", "required": [name], "properties": { name: self.root },
         });
-        Self { schema, data: Data::Field(name), ..self }
+        Self { root, data: Data::Field(name), ..self }
     }
 
     fn list_of<T: ToSchema>(mut self) -> Self {
         let items = Self::of::<T>();
-        if let Some(list) = find(&mut self.schema, &|schema| schema["type"] == "array") {
-            list["items"] = items.schema;
+        if let Some(list) = find(&mut self.root, &|schema| schema["type"] == "array") {
+            list["items"] = items.root;
         }
         self.named.extend(items.named);
         self
     }
 
     fn variant(mut self, variant: Variant) -> Self {
-        let Some(place) = find(&mut self.schema, &|schema| referenced(schema).is_some()) else {
+        let Some(place) = find(&mut self.root, &|schema| referenced(schema).is_some()) else {
             return self;
         };
         let original = referenced(place).unwrap_or_default().to_owned();
@@ -206,7 +206,7 @@ impl Schema {
     /// Returns the schema of a response, with the additional field `data` if this envelope setting
     /// adds it.
     pub(super) fn in_envelope(&self, envelope: Envelope) -> Value {
-        let mut schema = self.schema.clone();
+        let mut schema = self.root.clone();
         if envelope == Envelope::Named {
             return schema;
         }
