@@ -6,7 +6,8 @@ npm_ci() (
         lock=tests/$folder/package-lock.json
         installed=$SECRETS_TEST_TOOLS/$folder.lock
         [ -d "tests/$folder/node_modules" ] && cmp -s "$lock" "$installed" || {
-            npm ci --silent --prefix "tests/$folder"
+            # Without the audit, which asks the registry once more. Errors are shown.
+            npm ci --no-audit --no-fund --loglevel error --prefix "tests/$folder"
             cp "$lock" "$installed"
         }
     done
