@@ -49,7 +49,8 @@ const streams = (page) => page.evaluate(() => window.streams.map(({ readyState }
 
 const set = (slug, key, value) => change(call, slug, [{ environment: "staging", key, action: "set", value }]);
 
-test("a page that is hidden for a minute closes its stream of events, and opens it again", async () => {
+// Opens the grid of a new project, with an open stream and a clock that runs only when the test advances it.
+async function openPaused() {
   const slug = await createMarks(call, `Live ${++projects}`);
   const { page, context } = await open(browser, { url: server.url, token });
   contexts.push(context);
@@ -59,6 +60,11 @@ test("a page that is hidden for a minute closes its stream of events, and opens 
   await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
   // Otherwise the clock also runs while the test waits.
   await page.clock.pauseAt(Date.now() + 10_000);
+  return { page, slug };
+}
+
+test("a page that is hidden for a minute closes its stream of events, and opens it again", async () => {
+  const { page } = await openPaused();
   await page.evaluate(() => window.see("hidden"));
   await page.clock.runFor(59_000);
   assert.deepEqual(await streams(page), [1]);
@@ -107,15 +113,7 @@ test("each project has a stream of its own, which ends with the screen", async (
 });
 
 test("a changed cell is marked for four seconds, although the mark of an earlier change ends meanwhile", async () => {
-  const slug = await createMarks(call, `Live ${++projects}`);
-  const { page, context } = await open(browser, { url: server.url, token });
-  contexts.push(context);
-  await page.clock.install();
-  await observe(page);
-  await openGrid(page, server.url, slug);
-  await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
-  // Otherwise the clock also runs while the test waits.
-  await page.clock.pauseAt(Date.now() + 10_000);
+  const { page, slug } = await openPaused();
   const marked = () => page.locator("#grid .cell.flash").evaluateAll((cells) => cells.map((cell) => cell.ariaLabel.split(",")[0]));
   const changed = async (key) => {
     await set(slug, key, "changed");
