@@ -17,11 +17,12 @@ const COLORS = {
   forced: { colorScheme: "light", forcedColors: "active" },
 };
 
-export function launch() {
+// Starts Chromium, with the given further arguments.
+export function launch(args = []) {
   mkdirSync(pictures, { recursive: true });
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+    args: process.getuid?.() === 0 ? ["--no-sandbox", ...args] : args,
     // This proxy does not exist, so a request to another host fails.
     proxy: { server: "http://127.0.0.1:9", bypass: "127.0.0.1" },
   });
