@@ -152,6 +152,16 @@ test("values are copied as lines, and what no line can carry is left out by name
   await page.getByText("Select cells of one environment.").waitFor();
 });
 
+test("a selection is described although the page is never idle", async () => {
+  const { page } = await opened();
+  await page.addInitScript(() => (window.requestIdleCallback = () => 0));
+  await page.reload();
+
+  await press(page, "Shift+ArrowDown");
+
+  await page.getByText("2 cells of 1 environment selected").waitFor();
+});
+
 test("a selection has no findings of axe, and fits into a narrow window", async () => {
   for (const size of Object.values(SIZES)) {
     const { page } = await opened(size);

@@ -135,10 +135,10 @@ function useStaged(grid) {
   }, []);
 }
 
-/** Loads the components of the windows over the grid, after the grid is shown. @param {GridState} grid */
+/** Loads the components of the windows over the grid and of selections: when one is needed, or when the page is idle. @param {GridState} grid */
 function useWindows(grid) {
   const [found, setFound] = useState(/** @type {{ Windows?: any, Selection?: any }} */ ({}));
-  const isNeeded = grid.isWindowOpen.value;
+  const isNeeded = grid.isWindowOpen.value || sizeOf(grid.selection.value) > 1;
   const load = () => import("../windows/all.js");
   useEffect(() => {
     if (found.Windows) return undefined;
