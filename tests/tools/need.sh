@@ -45,7 +45,7 @@ find_missing() {
     need 'promtool, of Prometheus' prometheus has promtool
     need 'PgBouncer (/usr/sbin/pgbouncer)' pgbouncer has_pgbouncer
     need 'the Redis server (redis-server)' redis-server has redis-server
-    need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver' has_chromium
+    need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver chromium-headless-shell' has_chromium
     need openssl openssl has openssl
     need 'systemd-analyze, of systemd' systemd has systemd-analyze
     need 'dash, bash, zsh, ksh and fish' 'dash bash zsh ksh fish' has_shells
@@ -88,7 +88,7 @@ has_keyring() {
     has gnome-keyring-daemon && has dbus-run-session
 }
 
-# CHROMIUM and CHROMEDRIVER name the programs on systems other than Debian.
+# CHROMIUM and CHROMEDRIVER name the programs on systems other than Debian. The headless shell is optional.
 has_chromium() {
     has "${CHROMIUM:-chromium}" && has "${CHROMEDRIVER:-chromedriver}"
 }
