@@ -6,7 +6,7 @@ mod operator;
 
 use secrets_core::model::{Clock as _, EnvironmentId, ids};
 use secrets_core::store::EnvironmentRecord;
-use secrets_tests::{App, Client, Person, canary, on_every_store, paths};
+use secrets_tests::{App, Client, Person, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 const ONE: &str = "/api/v1/eso/secret";
@@ -299,7 +299,7 @@ async fn a_token_that_may_only_write_reads_nothing(app: App) {
         .says("this token may not read");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     one_secret_is_its_value,
     all_secrets_are_values_by_key,
     an_environment_without_secrets_is_an_empty_map,

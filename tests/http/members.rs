@@ -3,7 +3,7 @@
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
-use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
+use secrets_tests::{App, Build, Kind, Person, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 const NO_ACCESS: &str = "you have no access to this environment";
@@ -80,7 +80,7 @@ async fn owners_and_admins_have_full_access(kind: Kind) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     members_can_write_by_default;
     members_who_may_read_cannot_write,
     members_without_access_see_only_the_name_of_an_environment,

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
+use secrets_tests::{App, Build, Kind, STARTED, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 const TEAMS: &str = "/api/v1/teams";
@@ -160,7 +160,7 @@ async fn new_teams_are_on_the_plan_the_operator_chose(kind: Kind) {
     assert_eq!(personal["plan"], "free");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_team_is_answered,
     the_creator_of_a_team_is_its_owner,
     a_team_has_a_name_of_1_to_100_characters,

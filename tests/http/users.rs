@@ -6,7 +6,7 @@ use hyper::Method;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
 use secrets_core::model::{Clock as _, Origin};
 use secrets_core::registry;
-use secrets_tests::{App, Client, STARTED, on_every_store, paths};
+use secrets_tests::{App, Client, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 use crate::device_login;
@@ -268,7 +268,7 @@ async fn users_me_describes_a_service_token(app: App) {
     );
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_first_sync_creates_the_user_and_a_personal_team,
     a_further_sync_refreshes_the_user_and_makes_no_team,
     a_sync_without_changes_is_recorded_as_a_sign_in,

@@ -74,6 +74,18 @@ macro_rules! on_every_store {
     };
 }
 
+/// Generates a test in memory and one on PostgreSQL for each async function in the list, as
+/// [`on_every_store`] does. For rules about requests and responses, which do not depend on the kind
+/// of store: the rules of the stores are tested by the conformance suite, and each endpoint with
+/// each store by `tests/http/endpoints`.
+#[macro_export]
+macro_rules! in_memory_and_on_postgres {
+    ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
+        $crate::on_store!(memory, Memory, [$($rule)*], [$($($built)+)?]);
+        $crate::on_store!(postgres, Postgres, [$($rule)*], [$($($built)+)?]);
+    };
+}
+
 /// Generates a test for each async function in the list and each kind of SQL store, as
 /// [`on_every_store`] does.
 #[macro_export]

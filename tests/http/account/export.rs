@@ -5,7 +5,7 @@ use secrets_core::crypto::{Archive, Passphrase};
 use secrets_core::engine::Options;
 use secrets_core::model::{AuditId, MemberAccess, Role};
 use secrets_core::store::AuditRecord;
-use secrets_tests::{App, Build, Client, Kind, Reply, STARTED, on_every_store, paths};
+use secrets_tests::{App, Build, Client, Kind, Reply, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 use super::EXPORT;
@@ -320,7 +320,7 @@ async fn an_archive_needs_a_passphrase_of_12_characters(app: App) {
     archive(&alice).await.is(200);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_export_contains_the_data_stored_about_a_user,
     an_export_does_not_name_the_objects_of_another_team,
     an_export_describes_the_actions_in_the_users_teams_only,

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
 use secrets_core::model::{Clock as _, Role};
-use secrets_tests::{App, STARTED, on_every_store};
+use secrets_tests::{App, STARTED, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::ACCOUNT;
@@ -67,7 +67,7 @@ async fn a_name_has_1_to_100_characters(app: App) {
     assert_eq!(alice.get(ACCOUNT).await.json()["user"]["name"], "alice");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_account_shows_the_person_and_their_teams,
     a_person_chooses_their_name,
     a_chosen_name_outlives_the_next_sign_in,

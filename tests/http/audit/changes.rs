@@ -1,7 +1,7 @@
 //! Tests of audit entries for changes: one entry for each change, written in the same transaction,
 //! and no entry for a failed change.
 
-use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
+use secrets_tests::{App, Build, Failing, Kind, Outage, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 /// Returns the parts of the audit entry with this action that contain no IDs: the type and the name
@@ -154,7 +154,7 @@ async fn a_change_that_cannot_be_recorded_does_not_happen(app: App) {
     alice.get(&paths::secret(&web, "staging", "KEY")).await.is(404);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     changes_of_projects_are_recorded,
     changes_of_environments_are_recorded_with_their_parents,
     changes_of_secrets_are_recorded_with_their_versions,

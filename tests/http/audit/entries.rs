@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::model::Clock as _;
-use secrets_tests::{App, canary, on_every_store, paths};
+use secrets_tests::{App, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn an_entry_has_actor_action_object_time_and_address(app: App) {
@@ -109,7 +109,7 @@ async fn no_value_is_in_any_field_of_any_entry(app: App) {
     assert!(!all.contains("kvc_") && !all.contains(&text), "{all}");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_entry_has_actor_action_object_time_and_address,
     a_long_agent_is_cut,
     entries_are_kept_apart_by_team,

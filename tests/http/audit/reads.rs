@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use secrets_core::audit;
 use secrets_core::engine::Options;
-use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
+use secrets_tests::{App, Build, Failing, Kind, Outage, Person, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 /// Creates a project of the user Alice with a secret in the environment `production`, and the
@@ -164,7 +164,7 @@ async fn single_reads_may_be_left_out_and_exports_never(kind: Kind) {
     app.entry(&alice.team, "eso.secrets_read").await;
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     reading_a_secret_is_recorded_with_version_and_origin,
     an_export_is_one_entry_with_its_counts,
     an_export_as_text_is_recorded_with_its_format,

@@ -3,7 +3,7 @@
 use secrets_core::engine::Options;
 use secrets_core::model::{Clock as _, EnvironmentId, MemberAccess, Role};
 use secrets_core::store::EnvironmentRecord;
-use secrets_tests::{App, Build, Kind, STARTED, on_every_store, paths};
+use secrets_tests::{App, Build, Kind, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 async fn a_created_environment_is_answered(app: App) {
@@ -192,7 +192,7 @@ async fn a_parent_must_be_one_that_the_caller_may_read(kind: Kind) {
     bob.post(&paths::environments(&web), &json!({ "name": "mine" })).await.is(201);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_environment_is_answered,
     an_environment_may_inherit_from_another_by_id_or_name,
     a_project_has_at_most_500_environments,

@@ -1,6 +1,6 @@
 //! Tests of listing and reading environments.
 
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 fn names(list: &Value) -> Vec<&str> {
@@ -77,7 +77,7 @@ async fn a_token_sees_the_environments_of_its_scope(app: App) {
     token.get(&paths::environment(&web, "none")).await.is(404);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_list_is_in_the_order_of_creation,
     an_environment_is_named_by_its_id_or_its_name,
     an_unknown_environment_is_404,

@@ -1,7 +1,7 @@
 //! Tests of changing environments.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, on_every_store, paths};
+use secrets_tests::{App, Person, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 async fn shown(person: &Person, project: &str, environment: &str) -> Value {
@@ -190,7 +190,7 @@ async fn only_owners_and_admins_change_an_environment(app: App) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_environment_is_renamed_with_all_it_holds,
     a_parent_is_given_by_id_or_name_and_taken_away_by_null,
     fields_that_are_not_given_stay,

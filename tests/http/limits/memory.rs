@@ -12,7 +12,7 @@ use secrets_core::engine::{Options, Ports};
 use secrets_core::model::{Bound, Error, Origin, UserId};
 use secrets_core::ports::memory::{ReservedMemory, WorkMemory};
 use secrets_core::scans::CreateScan;
-use secrets_tests::{App, Build, Kind, Person, Reply, on_every_store, paths};
+use secrets_tests::{App, Build, Kind, Person, Reply, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 /// Memory budget for tests, which records all reservations.
@@ -311,7 +311,7 @@ secrets_tests::on_store!(
     [a_scan_reads_no_more_environments_once_it_has_10_000_values],
     []
 );
-on_every_store![
+in_memory_and_on_postgres![
     deriving_a_key_from_a_passphrase_reserves_64_mebibytes,
     deriving_a_key_without_free_memory_is_503,
     a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body,

@@ -1,7 +1,7 @@
 //! Tests of removing members from a team, and of leaving a team.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, Reply, on_every_store};
+use secrets_tests::{App, Person, Reply, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::{UNKNOWN, invite, members, roles, team};
@@ -106,7 +106,7 @@ async fn tokens_of_a_removed_member_stay_valid(app: App) {
     machine.get(&secrets_tests::paths::secret(&web, "staging", "KEY")).await.is(200);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_removed_member_sees_nothing_of_the_team,
     a_member_may_leave_and_be_invited_again,
     a_member_cannot_remove_others,

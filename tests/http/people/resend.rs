@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, Reply, on_every_store};
+use secrets_tests::{App, Person, Reply, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, token, unknown};
@@ -84,7 +84,7 @@ async fn an_unknown_invitation_is_not_sent_again(app: App) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_invitation_that_is_sent_again_has_a_new_token_and_a_new_week,
     the_first_resend_is_never_refused_and_the_next_waits_a_minute,
     each_invitation_has_its_own_resend_interval,

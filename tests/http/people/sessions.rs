@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
 use secrets_core::model::{Clock as _, Role};
-use secrets_tests::{App, Client, Person, Reply, on_every_store};
+use secrets_tests::{App, Client, Person, Reply, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::{accept, invitations, invite, members, roles, team, token};
@@ -136,7 +136,7 @@ async fn a_member_gets_no_approval_error_for_a_role_they_may_not_give(app: App) 
     give(&session, &alice, &bob, "admin").await.is(403).code("forbidden");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_command_line_session_sees_and_accepts_invitations_only_soon_after_its_start,
     a_token_without_an_address_accepts_invitations_only_soon_after_a_sign_in,
     a_session_that_an_old_token_without_an_address_approved_accepts_no_invitation,

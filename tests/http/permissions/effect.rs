@@ -2,7 +2,7 @@
 
 use hyper::Method;
 use secrets_core::model::Role;
-use secrets_tests::{App, Client, Person, on_every_store, paths};
+use secrets_tests::{App, Client, Person, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 use super::{NO_ACCESS, Team};
@@ -219,7 +219,7 @@ async fn roles_outlive_a_restart(app: App) {
     bob.post(&paths::secrets(&team.web, "production"), &new).await.is(403).says(NO_ACCESS);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     each_role_allows_its_operations,
     a_role_applies_to_its_environment_only,
     a_caller_without_access_is_refused_before_a_value_is_decrypted,

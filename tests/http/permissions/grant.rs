@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
@@ -182,7 +182,7 @@ async fn each_change_is_in_the_log(app: App) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_set_permission_is_returned_and_listed,
     a_changed_permission_keeps_its_creation_time,
     a_role_is_none_read_write_or_admin,

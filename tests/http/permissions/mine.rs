@@ -2,7 +2,7 @@
 
 use secrets_core::engine::Options;
 use secrets_core::model::MemberAccess;
-use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
+use secrets_tests::{App, Build, Kind, STARTED, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::Team;
@@ -101,7 +101,7 @@ async fn the_operators_default_applies_without_a_permission(kind: Kind) {
     assert_eq!(team.mine("staging").await["role"], "admin");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_caller_reads_their_permission_for_each_environment,
     owners_and_admins_may_do_everything,
     a_service_token_reads_its_permissions,

@@ -2,7 +2,7 @@
 
 use secrets_core::model::{Clock as _, Role, TeamId, ids};
 use secrets_core::testing::fixtures;
-use secrets_tests::{App, Kind, STARTED, on_every_store, on_sql_stores, paths};
+use secrets_tests::{App, Kind, STARTED, in_memory_and_on_postgres, on_sql_stores, paths};
 use serde_json::json;
 
 use super::PROJECTS;
@@ -281,7 +281,7 @@ mod taken {
     on_sql_stores![a_slug_is_generated_again_until_it_is_free];
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_project_is_answered,
     a_project_begins_with_three_environments,
     a_project_without_a_team_is_in_the_callers_own,

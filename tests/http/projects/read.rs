@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 use super::PROJECTS;
@@ -102,7 +102,7 @@ async fn a_token_sees_only_the_environments_of_its_scope(app: App) {
     );
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_list_has_the_projects_of_the_callers_teams_oldest_first,
     a_token_lists_the_projects_of_its_scope,
     a_project_is_read_with_its_environments,

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store};
+use secrets_tests::{App, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::PROJECTS;
@@ -77,7 +77,7 @@ async fn an_unknown_project_cannot_be_renamed(app: App) {
     bob.patch("/api/v1/projects/none", &json!({ "name": "Mine" })).await.is(404);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_new_name_keeps_the_slug,
     a_description_is_changed_alone,
     a_change_of_nothing_is_400,

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;
-use secrets_tests::{App, STARTED, lambda, on_every_store, paths, postgresql};
+use secrets_tests::{App, STARTED, in_memory_and_on_postgres, lambda, paths, postgresql};
 use serde_json::{Value, json};
 
 /// Returns the request body that creates a rotation of a MySQL database through a Lambda function.
@@ -166,7 +166,7 @@ async fn creating_is_in_the_log_by_name_and_kind(app: App) {
     assert_eq!(details, expected);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_rotation_is_returned_without_its_connection,
     the_first_rotation_is_an_interval_away_give_or_take_an_hour,
     an_immediate_rotation_is_due_at_once,

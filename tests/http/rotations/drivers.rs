@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use secrets_core::model::rotations::RotationStatus;
 use secrets_core::model::{EnvironmentPath, Origin};
 use secrets_core::rotations::{self, RotateNow};
-use secrets_tests::{App, Rotated, on_every_store, on_sql_stores, paths, postgresql};
+use secrets_tests::{App, Rotated, in_memory_and_on_postgres, on_sql_stores, paths, postgresql};
 use serde_json::json;
 
 async fn a_kind_of_database_with_a_registered_driver_can_be_rotated(app: App) {
@@ -76,7 +76,7 @@ async fn a_rotation_without_a_driver_waits_for_a_node_that_has_it(app: App) {
     main.works(&app).await;
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_kind_of_database_with_a_registered_driver_can_be_rotated,
     a_kind_of_database_without_a_driver_is_refused_with_the_list_of_kinds,
 ];

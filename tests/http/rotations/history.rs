@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, on_every_store, paths};
+use secrets_tests::{App, Rotated, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn a_history_is_a_bare_list_newest_first(app: App) {
@@ -63,7 +63,7 @@ async fn a_new_rotation_of_the_same_name_has_no_history(app: App) {
     main.works(&app).await;
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_history_is_a_bare_list_newest_first,
     a_rotation_without_attempts_has_no_history,
     an_entry_names_the_requesting_user,

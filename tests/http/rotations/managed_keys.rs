@@ -1,7 +1,7 @@
 //! Tests of secret keys that are reserved for a rotation: as soon as the rotation exists, only the
 //! rotation can write them.
 
-use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Person, Rotated, in_memory_and_on_postgres, paths, postgresql};
 use serde_json::json;
 
 const KEYS: [&str; 6] = [
@@ -152,7 +152,7 @@ async fn value(person: &Person, path: &str) -> serde_json::Value {
     person.get(path).await.is(200).json()["secret"]["value"].clone()
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     keys_are_reserved_before_a_rotation_writes_them,
     a_rotation_does_not_take_a_key_that_is_there,
     two_rotations_do_not_write_the_same_key,

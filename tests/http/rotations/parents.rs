@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::rotations;
-use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Rotated, in_memory_and_on_postgres, paths, postgresql};
 use serde_json::json;
 
 async fn an_environment_goes_with_its_rotations(app: App) {
@@ -86,7 +86,7 @@ async fn two_teams_rotate_each_their_own(app: App) {
     bea.works(&app).await;
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_environment_goes_with_its_rotations,
     a_project_that_is_deleted_is_not_rotated_for,
     a_project_that_is_restored_has_its_rotations_disabled,

@@ -1,7 +1,7 @@
 //! Tests of reading rotations: the required permissions, and the fields in responses.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Person, Rotated, in_memory_and_on_postgres, paths, postgresql};
 use serde_json::json;
 
 /// Creates a team member who has the permission `access` in the environment `staging` of the
@@ -128,7 +128,7 @@ async fn the_objects_of_a_path_are_checked_from_the_outside_in(app: App) {
     main.person.get(&of(&main.project, "production")).await.is(404).says("rotation not found");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_environment_lists_its_rotations_by_name,
     an_environment_without_rotations_lists_none,
     a_child_environment_has_none_of_its_parents,

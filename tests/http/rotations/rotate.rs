@@ -2,7 +2,7 @@
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, STARTED, on_every_store, paths};
+use secrets_tests::{App, Rotated, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn a_rotation_that_succeeds_is_answered_as_an_entry_of_the_history(app: App) {
@@ -177,7 +177,7 @@ async fn a_rotation_is_recorded_as_begun_by_a_person_and_ended_by_the_service(ap
     assert_eq!(details["injected_secrets"][1], "MAIN_DB_PASSWORD");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_rotation_that_succeeds_is_answered_as_an_entry_of_the_history,
     a_success_is_shown_with_the_keys_it_wrote,
     readers_get_a_credential_that_logs_in,

@@ -3,7 +3,7 @@
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Dump, Rotated, lambda, on_every_store, paths, postgresql};
+use secrets_tests::{App, Dump, Rotated, in_memory_and_on_postgres, lambda, paths, postgresql};
 use serde_json::json;
 
 /// Creates a rotation through a Lambda function, and runs one failing and two successful attempts.
@@ -90,7 +90,7 @@ async fn no_audit_entry_contains_a_credential(app: App) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     only_answers_with_secrets_contain_a_credential,
     no_row_contains_a_credential,
     no_audit_entry_contains_a_credential,

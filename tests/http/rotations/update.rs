@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, on_every_store, paths};
+use secrets_tests::{App, Rotated, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 fn next(shown: &Value) -> DateTime<Utc> {
@@ -165,7 +165,7 @@ async fn changes_are_recorded_by_their_kind(app: App) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_pause_keeps_the_time_that_is_left,
     pausing_and_resuming_twice_is_the_same_as_once,
     an_interval_is_counted_from_the_last_rotation,

@@ -1,6 +1,6 @@
 //! Tests of the rules for the input of scans, and of the callers who may scan.
 
-use secrets_tests::{App, on_every_store};
+use secrets_tests::{App, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::SCANS;
@@ -94,7 +94,7 @@ async fn a_scan_outlives_a_restart(app: App) {
     assert_eq!(after, before.json());
 }
 
-on_every_store!(
+in_memory_and_on_postgres!(
     an_error_names_the_field,
     an_error_does_not_repeat_the_input,
     a_team_and_a_project_must_belong_together,

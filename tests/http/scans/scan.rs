@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, Dump, STARTED, credential, on_every_store};
+use secrets_tests::{App, Dump, STARTED, credential, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::SCANS;
@@ -184,7 +184,7 @@ async fn a_refused_request_is_recorded_without_the_name_of_the_source(app: App) 
     assert_eq!(deleted[0].resource_name.as_deref(), Some("unannounced.sh"));
 }
 
-on_every_store!(
+in_memory_and_on_postgres!(
     a_scan_returns_findings_with_their_positions,
     scanned_content_is_not_stored,
     a_scan_is_recorded_twice_and_without_content,

@@ -1,6 +1,6 @@
 //! Tests of creating secrets.
 
-use secrets_tests::{App, STARTED, canary, on_every_store, paths};
+use secrets_tests::{App, STARTED, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn a_created_secret_is_answered_without_its_value(app: App) {
@@ -242,7 +242,7 @@ async fn an_unknown_environment_takes_no_secrets(app: App) {
     bob.post(&paths::secrets(&web, "staging"), &body).await.is(403);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_secret_is_answered_without_its_value,
     a_key_that_is_taken_is_409_and_nothing_changes,
     a_key_is_taken_in_its_own_environment_only,

@@ -1,6 +1,6 @@
 //! Tests of exporting secrets.
 
-use secrets_tests::{App, canary, on_every_store, paths};
+use secrets_tests::{App, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn an_export_is_the_list_with_values(app: App) {
@@ -75,7 +75,7 @@ async fn exporting_needs_the_permission_to_read(app: App) {
     alice.get(&paths::secret(&web, "none", "export")).await.is(404).says("environment not found");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_export_is_the_list_with_values,
     an_environment_without_secrets_has_an_empty_export,
     an_export_holds_current_values_only,

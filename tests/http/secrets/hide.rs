@@ -1,7 +1,7 @@
 //! Tests of hidden secrets: secrets without a value, which hide an inherited secret with the same
 //! key.
 
-use secrets_tests::{App, Person, STARTED, on_every_store, paths};
+use secrets_tests::{App, Person, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 /// Creates a secret in the environment `production`, and an environment `child` that inherits from
@@ -180,7 +180,7 @@ async fn only_a_hidden_secret_has_no_value(app: App) {
     );
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_secret_is_created_hidden_without_a_value,
     a_hidden_secret_is_404_and_its_parent_is_not_seen,
     a_hidden_secret_is_left_out_of_exports,

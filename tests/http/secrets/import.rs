@@ -3,7 +3,7 @@
 mod dry_run;
 
 use hyper::Method;
-use secrets_tests::{App, Client, Person, Reply, canary, on_every_store, paths};
+use secrets_tests::{App, Client, Person, Reply, canary, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 async fn import(person: &Person, project: &str, body: &Value) -> Reply {
@@ -294,7 +294,7 @@ async fn an_import_needs_the_permission_to_write(app: App) {
     alice.post(&paths::secret(&web, "none", "bulk"), &too_many).await.is(404);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     an_import_creates_new_secrets,
     without_overwrite_existing_secrets_are_skipped,
     with_overwrite_existing_secrets_are_updated,

@@ -1,6 +1,6 @@
 //! Tests of inheritance: an environment also has the secrets of its ancestors.
 
-use secrets_tests::{App, Person, on_every_store, paths};
+use secrets_tests::{App, Person, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 /// Creates an inheritance chain: the environment `near` inherits from `middle`, which inherits from
@@ -164,7 +164,7 @@ async fn a_token_reads_inherited_secrets(app: App) {
     token.get(&paths::secret(&web, "production", "KEY")).await.is(403);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_list_includes_inherited_secrets,
     an_export_includes_inherited_secrets,
     reading_a_key_follows_the_chain,

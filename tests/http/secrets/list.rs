@@ -1,6 +1,6 @@
 //! Tests of listing secrets.
 
-use secrets_tests::{App, STARTED, canary, on_every_store, paths};
+use secrets_tests::{App, STARTED, canary, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 fn keys(list: &Value) -> Vec<&str> {
@@ -81,7 +81,7 @@ async fn listing_needs_the_permission_to_read(app: App) {
     alice.get(&paths::secrets(&web, "none")).await.is(404).says("environment not found");
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_list_holds_keys_and_metadata_and_no_values,
     the_list_is_in_the_order_of_keys,
     an_environment_without_secrets_has_an_empty_list,

@@ -1,6 +1,6 @@
 //! Tests of reading one secret.
 
-use secrets_tests::{App, STARTED, canary, on_every_store, paths};
+use secrets_tests::{App, STARTED, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn a_secret_is_read_with_its_value(app: App) {
@@ -108,7 +108,7 @@ async fn another_teams_secret_is_403_whether_or_not_it_exists(app: App) {
     assert_eq!(there.is(403).json(), not_there.is(403).json());
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_secret_is_read_with_its_value,
     project_and_environment_are_named_by_id_or_name,
     a_key_that_is_not_there_is_404,

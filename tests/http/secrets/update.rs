@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::model::ids;
 use secrets_core::store::Change;
-use secrets_tests::{App, canary, on_every_store, paths};
+use secrets_tests::{App, canary, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 async fn a_new_value_is_the_next_version(app: App) {
@@ -212,7 +212,7 @@ async fn a_secret_has_its_creator_and_its_last_author(app: App) {
     assert_eq!((&secret["created_by"], &secret["updated_by"]), (&json!(alice.id), &id));
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_new_value_is_the_next_version,
     the_same_value_again_is_a_version_too,
     a_new_description_is_no_version,

@@ -1,7 +1,7 @@
 //! Tests of signing in with the links that the development service (`secrets-http dev`) prints.
 
 use chrono::TimeDelta;
-use secrets_tests::{App, Build, Kind, on_every_store};
+use secrets_tests::{App, Build, Kind, in_memory_and_on_postgres};
 
 use super::{starts_no_session, user};
 
@@ -71,4 +71,4 @@ async fn without_the_right_code_nothing_is_offered() {
     assert!(!page.is(403).text().contains("<form") && !page.text().contains("href"));
 }
 
-on_every_store!(; a_link_signs_in_once, a_link_and_a_token_are_of_the_same_account);
+in_memory_and_on_postgres!(; a_link_signs_in_once, a_link_and_a_token_are_of_the_same_account);

@@ -1,6 +1,6 @@
 //! Tests of approving a device login with the session of a browser.
 
-use secrets_tests::{App, Browser, Kind, Reply, on_every_store};
+use secrets_tests::{App, Browser, Kind, Reply, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::{begin, serve, sign_in};
@@ -158,7 +158,7 @@ async fn a_session_that_has_ended_approves_nothing(kind: Kind) {
     poll(&app, &login).await.is(400);
 }
 
-on_every_store!(;
+in_memory_and_on_postgres!(;
     one_click_approves_a_login,
     a_user_signs_in_and_comes_back_to_the_code,
     another_site_approves_nothing,

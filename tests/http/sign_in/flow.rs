@@ -1,6 +1,6 @@
 //! Tests of signing in with the authorization code flow of OpenID Connect.
 
-use secrets_tests::{App, Kind, on_every_store};
+use secrets_tests::{App, Kind, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::{begin, serve, set_cookie, sign_in, starts_no_session, user};
@@ -90,7 +90,7 @@ async fn without_a_client_id_there_is_no_sign_in() {
     }
 }
 
-on_every_store!(;
+in_memory_and_on_postgres!(;
     a_browser_signs_in_and_returns_to_the_requested_page,
     the_code_is_exchanged_with_a_form_if_the_provider_wants_that,
     a_code_works_once,

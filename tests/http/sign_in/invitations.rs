@@ -1,6 +1,6 @@
 //! Tests of accepting an invitation with the session of a browser.
 
-use secrets_tests::{App, Kind, Person, on_every_store};
+use secrets_tests::{App, Kind, Person, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::{begin, serve, sign_in, user};
@@ -74,7 +74,7 @@ async fn another_site_accepts_nothing(kind: Kind) {
     browser.submit(&path, &[]).await.is(200);
 }
 
-on_every_store!(;
+in_memory_and_on_postgres!(;
     one_click_accepts_an_invitation,
     an_invitation_of_another_person_is_not_shown,
     another_site_accepts_nothing,

@@ -6,7 +6,7 @@ use secrets_core::engine::Caller;
 use secrets_core::model::{Identity, Origin};
 use secrets_core::sessions::StartBrowserSession;
 use secrets_core::tokens;
-use secrets_tests::{App, Browser, Kind, Reply, Watch, on_every_store};
+use secrets_tests::{App, Browser, Kind, Reply, Watch, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::{serve, sign_in, user};
@@ -247,7 +247,7 @@ async fn a_watch_is_no_use_of_a_session(kind: Kind) {
     request(&app, &cookie, &[OWN_HOST, SAME_ORIGIN]).await.is(401);
 }
 
-on_every_store!(;
+in_memory_and_on_postgres!(;
     a_browser_watches_until_its_session_ends,
     a_watch_is_no_use_of_a_session,
     a_session_ends_for_the_next_request,

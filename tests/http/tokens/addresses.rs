@@ -2,7 +2,7 @@
 
 use secrets_core::model::{Error, Origin};
 use secrets_core::tokens;
-use secrets_tests::{App, Build, Kind, Reply, on_every_store};
+use secrets_tests::{App, Build, Kind, Reply, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::{Owned, TOKENS};
@@ -109,7 +109,7 @@ async fn an_invalid_token_is_401_from_every_address(kind: Kind) {
     read_from(&app, &owned, "192.0.2.1").await.is(401);
 }
 
-on_every_store![;
+in_memory_and_on_postgres![;
     a_token_is_used_from_its_networks_only,
     a_token_with_networks_is_refused_where_no_address_is_known,
     a_token_without_networks_is_used_from_everywhere,

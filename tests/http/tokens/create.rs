@@ -1,7 +1,7 @@
 //! Tests of creating service tokens.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, STARTED, on_every_store, paths};
+use secrets_tests::{App, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 use super::TOKENS;
@@ -207,7 +207,7 @@ async fn a_service_token_makes_no_tokens(app: App) {
     assert_eq!(reply.is(403).json(), json!({ "error": error, "code": "forbidden" }));
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_created_token_is_answered_with_its_text,
     a_token_is_env_and_49_letters_and_digits,
     a_token_can_read_by_default,

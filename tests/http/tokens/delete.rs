@@ -1,7 +1,7 @@
 //! Tests of deleting service tokens.
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, on_every_store};
+use secrets_tests::{App, Person, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::TOKENS;
@@ -46,7 +46,7 @@ async fn only_owners_and_admins_delete_tokens(app: App) {
     admin.delete(&path).await.is(204);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_deleted_token_is_listed_no_more,
     an_unknown_token_is_404,
     only_owners_and_admins_delete_tokens,

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store};
+use secrets_tests::{App, in_memory_and_on_postgres};
 use serde_json::json;
 
 use super::TOKENS;
@@ -93,7 +93,7 @@ async fn a_token_that_has_ended_is_listed_so(app: App) {
     );
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_list_shows_all_but_the_token_itself_oldest_first,
     the_list_may_be_of_one_team,
     the_list_has_the_tokens_of_teams_that_the_caller_manages,

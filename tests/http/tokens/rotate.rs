@@ -1,7 +1,7 @@
 //! Tests of the endpoint `POST /api/v1/tokens/{id}/rotate`.
 
 use chrono::TimeDelta;
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 use super::{Owned, TOKENS};
@@ -143,7 +143,7 @@ async fn a_write_only_token_stays_one(app: App) {
         .is(200);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_rotated_token_keeps_all_but_its_text,
     without_grace_the_old_text_is_invalid_at_once,
     a_body_is_not_needed,

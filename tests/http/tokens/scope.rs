@@ -1,6 +1,6 @@
 //! Tests of the scopes of service tokens (the projects and environments that a token may access).
 
-use secrets_tests::{App, Client, on_every_store, paths};
+use secrets_tests::{App, Client, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 use super::TOKENS;
@@ -201,7 +201,7 @@ async fn a_token_has_only_its_permissions(app: App) {
     token.get(&paths::secret(&web, "staging", "export")).await.is(200);
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     a_token_that_may_only_write_gets_no_descriptions,
     projects_are_given_by_id_or_slug_and_kept_by_id,
     a_project_that_is_not_the_teams_is_400_and_named_with_its_place,

@@ -2,7 +2,7 @@
 //! session.
 
 use chrono::TimeDelta;
-use secrets_tests::{App, Client, Person, Reply, on_every_store};
+use secrets_tests::{App, Client, Person, Reply, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::{Owned, TOKENS};
@@ -109,7 +109,7 @@ async fn a_refusal_is_in_the_audit_log_and_creates_nothing(app: App) {
     assert_eq!(alice.get(TOKENS).await.is(200).json()["tokens"], json!([]));
 }
 
-on_every_store!(
+in_memory_and_on_postgres!(
     a_session_makes_a_token_that_outlives_it_soon_after_its_approval_only,
     a_token_that_ends_before_the_session_needs_no_approval,
     a_token_that_ends_together_with_the_session_does_not_outlive_it,

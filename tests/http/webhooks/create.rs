@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, Kind, STARTED, on_every_store, paths};
+use secrets_tests::{App, Kind, STARTED, in_memory_and_on_postgres, paths};
 use serde_json::json;
 
 use super::{EVENTS, World};
@@ -177,7 +177,7 @@ async fn allowed_destinations_may_be_unencrypted(kind: Kind) {
     }
 }
 
-on_every_store![
+in_memory_and_on_postgres![
     the_signing_secret_of_a_new_webhook_is_shown_once,
     a_url_must_be_allowed_by_the_egress_policy,
     events_are_known_and_each_given_once,

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
 use secrets_core::outbox::Channel as _;
 use secrets_core::rotations::webhooks::WebhookDeliveries;
-use secrets_tests::{Dump, Kind, canary, on_every_store};
+use secrets_tests::{Dump, Kind, canary, in_memory_and_on_postgres};
 
 use super::World;
 
@@ -54,7 +54,7 @@ async fn a_webhook_that_was_moved_or_changed_is_sent_nothing(kind: Kind) {
     world.alice.get(&path).await.is(500).says("internal error");
 }
 
-on_every_store![;
+in_memory_and_on_postgres![;
     stored_rows_contain_no_url_and_no_signing_secret,
     a_webhook_that_was_moved_or_changed_is_sent_nothing,
 ];

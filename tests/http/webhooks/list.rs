@@ -1,7 +1,7 @@
 //! Tests of listing webhooks and their deliveries.
 
 use chrono::TimeDelta;
-use secrets_tests::{Kind, on_every_store};
+use secrets_tests::{Kind, in_memory_and_on_postgres};
 use serde_json::{Value, json};
 
 use super::World;
@@ -54,7 +54,7 @@ async fn a_service_token_sees_no_webhooks(kind: Kind) {
     token.get(&format!("{webhook}/deliveries")).await.is(403);
 }
 
-on_every_store![;
+in_memory_and_on_postgres![;
     webhooks_are_a_bare_list_oldest_first,
     deliveries_are_listed_newest_first,
     a_service_token_sees_no_webhooks,

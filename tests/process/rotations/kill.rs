@@ -11,12 +11,12 @@ use serde_json::json;
 use super::sampler::Sampler;
 use super::world::{Open, Rotated, World, until};
 
-/// Returns the number of times that a test kills the server program at a step: `default`, or the
-/// number in the environment variable `SECRETS_TEST_KILL_ROUNDS`.
-pub(super) fn rounds(default: usize) -> usize {
+/// Returns the number of times that a test kills the server program at a step: the number in the
+/// environment variable `SECRETS_TEST_KILL_ROUNDS`, by default 1.
+pub(super) fn rounds() -> usize {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
-    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(default)
+    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
@@ -32,10 +32,10 @@ pub(super) enum Way {
 }
 
 /// Checks that a rotation completes if the server program is killed at this step (the name of a
-/// failpoint). Repeats the test several times.
+/// failpoint).
 async fn killed_at(place: &str, way: Way) {
     let world = World::new(&format!("kill_{place}"), &Target::all()).await;
-    kill_in(world, place, way, rounds(2)).await;
+    kill_in(world, place, way, rounds()).await;
 }
 
 /// Creates a rotation for each database of `world`. Then, `rounds` times, starts the rotations,
@@ -141,12 +141,12 @@ killed! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
-    killed_while_disabling(World::new("kill_K12", &Target::all()).await, rounds(2)).await;
+    killed_while_disabling(World::new("kill_K12", &Target::all()).await, rounds()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
-    killed_while_rolling_back(World::new("kill_K13", &Target::all()).await, rounds(2)).await;
+    killed_while_rolling_back(World::new("kill_K13", &Target::all()).await, rounds()).await;
 }
 
 /// Checks that a rotation recovers if the server program is killed while it disables the previous

@@ -17,7 +17,7 @@ async fn world(name: &str, function: &'static str) -> World {
 /// Checks that a rotation completes if the server program is killed at this step (the name of a
 /// failpoint).
 async fn killed_at(place: &str, way: Way) {
-    kill_in(world(place, "rotate").await, place, way, rounds(1)).await;
+    kill_in(world(place, "rotate").await, place, way, rounds()).await;
 }
 
 killed! {
@@ -36,12 +36,12 @@ killed! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
-    killed_while_disabling(world("K12", "rotate").await, rounds(1)).await;
+    killed_while_disabling(world("K12", "rotate").await, rounds()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
-    killed_while_rolling_back(world("K13", "rotate").await, rounds(1)).await;
+    killed_while_rolling_back(world("K13", "rotate").await, rounds()).await;
 }
 
 /// Checks that a rotation completes if a call of the Lambda function changes the password only
@@ -54,7 +54,7 @@ async fn a_kill_during_the_call_loses_nothing() {
     let samplers = begin(&world, &open).await;
     open.program.kill();
 
-    for round in 1..=rounds(1) {
+    for round in 1..=rounds() {
         let before = calls();
         let open = world.open().await;
         for rotated in &world.rotated {
