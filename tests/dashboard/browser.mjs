@@ -1,7 +1,7 @@
 // Chromium, driven by playwright-core. Its windows record requests, errors and policy violations.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromium } from "playwright-core";
@@ -17,14 +17,11 @@ const COLORS = {
   forced: { colorScheme: "light", forcedColors: "active" },
 };
 
-// Chromium without a user interface, if it is installed: it renders pages in the same way, with two thirds of the CPU time.
-const HEADLESS = "/usr/bin/chromium-headless-shell";
-
 // Starts Chromium, with the given further arguments.
 export function launch(args = []) {
   mkdirSync(pictures, { recursive: true });
   return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? (existsSync(HEADLESS) ? HEADLESS : "/usr/bin/chromium"),
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: process.getuid?.() === 0 ? ["--no-sandbox", ...args] : args,
     // This proxy does not exist, so a request to another host fails.
     proxy: { server: "http://127.0.0.1:9", bypass: "127.0.0.1" },

@@ -65,6 +65,24 @@ test("a window over the grid that cannot be loaded is a notice, and opens later"
   await page.getByRole("dialog", { name: "Legend and shortcuts" }).waitFor();
 });
 
+test("a window opens after the description of a selection could not be loaded", async () => {
+  const { page, files } = await opened();
+  const isTried = () => page.waitForEvent("requestfailed", (request) => request.url().endsWith("/windows/all.js"));
+  const isFirst = isTried();
+  await openGrid(page, server.url, slug);
+  await isFirst;
+  const isSecond = isTried();
+  await page.locator("#grid").press("Shift+ArrowDown");
+  await isSecond;
+  assert.equal(await notice(page).count(), 0);
+
+  files.answer = served;
+  await page.locator("#grid").press("?");
+
+  await page.getByRole("dialog", { name: "Legend and shortcuts" }).waitFor();
+  await page.getByText("2 cells of 1 environment selected").waitFor();
+});
+
 test("a window whose stylesheet cannot be loaded is a notice, and opens later", async () => {
   const { page, files } = await opened();
   files.answer = (route) => (route.request().url().endsWith(".css") ? route.abort() : route.continue());

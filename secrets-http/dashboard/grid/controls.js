@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon, html } from "../parts/html.js";
 import { errorText } from "../parts/messages.js";
 import { ago, count, exactly, words } from "../words.js";
-import { SHOWS, description, isReadable, markOf, sizeOf, spoken } from "./cells.js";
+import { SHOWS, description, isReadable, markOf, spoken } from "./cells.js";
 import { changeText, comparable, consequence, discard, editable, isWritable, lastText } from "./editing.js";
 import { secretId } from "./staged.js";
 import { visibleParts } from "./values.js";
@@ -165,7 +165,7 @@ function Target({ grid, row, place, act }) {
  */
 export function Detail({ grid, act, Selection }) {
   grid.place.value;
-  if (Selection && sizeOf(grid.selection.value) > 1) return html`<${Selection} grid=${grid} act=${act} />`;
+  if (Selection && grid.isSeveral.value) return html`<${Selection} grid=${grid} act=${act} />`;
   const { row, place, environment } = grid.target();
   if (!row) return null;
   const about = description(row);

@@ -11,7 +11,7 @@ import { html } from "../parts/html.js";
 import { DIALOG_STYLES, Empty, Failed, Skeleton, errorText, late, loadLate, notify } from "../parts/messages.js";
 import { protect, requested } from "../routes.js";
 import { words } from "../words.js";
-import { changedCells, isReadable, markOf, sizeOf } from "./cells.js";
+import { changedCells, isReadable, markOf } from "./cells.js";
 import { Detail, GridButton, SaveBar, Toolbar } from "./controls.js";
 import { edit, given, isWritable, offer, usePaste } from "./editing.js";
 import { EnvironmentTabs, Grid } from "./grid.js";
@@ -82,7 +82,7 @@ function actions(grid, read) {
   return (/** @type {import("./cells.js").Action} */ action) => {
     if (edit(grid, action)) return;
     const at = target();
-    const isSeveral = sizeOf(grid.selection.value) > 1;
+    const isSeveral = grid.isSeveral.value;
     if (isSeveral && action === "hide") grid.range.value = null;
     else if (isSeveral && action === "copy") copyMany(grid, read);
     else if (action === "filter") document.getElementById("filter")?.focus();
@@ -135,18 +135,24 @@ function useStaged(grid) {
   }, []);
 }
 
-/** Loads the components of the windows over the grid and of selections: when one is needed, or when the page is idle. @param {GridState} grid */
+/**
+ * Loads the components of the windows over the grid and of selections, when one is needed or when the page is idle.
+ * @param {GridState} grid
+ */
 function useWindows(grid) {
   const [found, setFound] = useState(/** @type {{ Windows?: any, Selection?: any }} */ ({}));
-  const isNeeded = grid.isWindowOpen.value || sizeOf(grid.selection.value) > 1;
+  const isOpen = grid.isWindowOpen.value;
+  const isSeveral = grid.isSeveral.value;
   const load = () => import("../windows/all.js");
   useEffect(() => {
     if (found.Windows) return undefined;
-    if (isNeeded) return void late(load, DIALOG_STYLES).then((all) => (all ? setFound(all) : grid.closeWindows()));
+    if (isOpen) return void late(load, DIALOG_STYLES).then((all) => (all ? setFound(all) : grid.closeWindows()));
     // A failure is reported when a window is needed.
-    const waiting = requestIdleCallback(() => loadLate(load, DIALOG_STYLES).then(setFound, () => {}));
+    const prepare = () => loadLate(load, DIALOG_STYLES).then(setFound, () => {});
+    if (isSeveral) return void prepare();
+    const waiting = requestIdleCallback(prepare);
     return () => cancelIdleCallback(waiting);
-  }, [isNeeded]);
+  }, [isOpen, isSeveral]);
   return found;
 }
 

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 
 import { isNarrow } from "../parts/browser.js";
 import { parameter, setParameters } from "../routes.js";
-import { SHOWS, contains, filtered, isShown, rectangleOf } from "./cells.js";
+import { SHOWS, contains, filtered, isShown, rectangleOf, sizeOf } from "./cells.js";
 import { NOTHING_STAGED, conflictsOf, withNewKeys } from "./staged.js";
 
 /** @typedef {import("./cells.js").Comparison} Comparison */
@@ -106,6 +106,9 @@ export class GridState {
 
   /** Rows and columns of the selected cells. */
   selection = computed(() => rectangleOf(this.range.value, this.places.value, this.columns.value.length));
+
+  /** True if several cells are selected. */
+  isSeveral = computed(() => sizeOf(this.selection.value) > 1);
 
   /**
    * Moves to a cell. Ends the selection, or extends it to the cell.
