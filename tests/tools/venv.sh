@@ -1,5 +1,5 @@
 # Sets `venv` to a Python environment with the packages of `requirements`, by default the packages
-# of tests/requirements.txt. Sourced by suites.
+# of tests/requirements.txt. Sourced by suites and other scripts.
 
 requirements=${requirements:-tests/requirements.txt}
 venv=${venv:-$SECRETS_TEST_TOOLS/venv}
@@ -12,4 +12,4 @@ venv=${venv:-$SECRETS_TEST_TOOLS/venv}
         "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
         cp "$requirements" "$venv/requirements.txt"
     fi
-) 9>"$venv.installing"
+) 9>"$venv.venv-installing"
