@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota, Role, ids};
-use secrets_tests::{App, Build, Kind, Person, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// Error message for users who are no operators, and for operators whose credential does not prove
@@ -298,7 +298,7 @@ fn team_time(app: &App) -> secrets_core::model::Time {
     secrets_core::model::Clock::now(app.clock.as_ref())
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     an_unlimited_resource_has_no_limit;
     a_member_reads_the_usage_of_the_team,
     owners_and_admins_read_the_billing_of_the_team,

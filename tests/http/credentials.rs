@@ -5,7 +5,7 @@ use chrono::{Duration, TimeDelta};
 use hyper::Method;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
 use secrets_core::model::Clock as _;
-use secrets_tests::{App, Reply, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
@@ -362,7 +362,7 @@ async fn levels_are_decided_from_the_outside_in(app: App) {
     alice.get(&paths::secret(&web, "staging", "NONE")).await.is(404).says("secret not found");
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_missing_credential_is_401,
     another_scheme_than_bearer_is_401,
     the_scheme_is_written_in_any_case,

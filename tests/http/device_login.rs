@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_core::model::Role;
 use secrets_core::retention;
-use secrets_tests::{App, Build, Client, Kind, Reply, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -318,7 +318,7 @@ async fn a_session_and_its_person_are_counted_as_one(kind: Kind) {
     assert_eq!(left, alice.get("/api/v1/users/me").await.number("x-ratelimit-remaining") + 1);
 }
 
-in_memory_and_on_postgres!(
+on_every_store!(
     an_approved_client_acts_as_its_user,
     a_login_is_denied,
     a_code_gives_one_session_however_many_ask,

@@ -1,4 +1,4 @@
-//! Tests of the REST API. They send HTTP requests to a test server, with every kind of store.
+//! Tests of the REST API. They send HTTP requests to a test server.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod account;

@@ -61,7 +61,7 @@ fn has_test(file: &str, name: &str) -> bool {
     let folder = if is_http { repository() } else { &repository().join("secrets-http/tests/cli") };
     let source = std::fs::read_to_string(folder.join(file)).unwrap();
     if is_http {
-        // The macro `on_every_store` makes a test of each function in its list.
+        // A macro such as `on_every_store` makes a test of each function in its list.
         let is_listed = source.contains(&format!("\n    {name},\n"));
         return is_listed && source.contains(&format!("\nasync fn {name}("));
     }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::{Role, TeamId, ids};
-use secrets_tests::{App, Client, Person, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Client, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::{repeat_newest, team};
@@ -276,7 +276,7 @@ async fn a_log_can_be_had_as_a_table_without_formulas(app: App) {
     assert!(lines.next().unwrap().contains(r#","'=HYPERLINK(""x""), ""quoted""","#), "{text}");
 }
 
-in_memory_and_on_postgres!(
+on_every_store!(
     the_newest_entries_come_first_with_all_fields_and_no_values,
     a_sign_in_is_recorded_in_the_personal_team,
     pages_lead_to_each_other_though_entries_come_meanwhile,

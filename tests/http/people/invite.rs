@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::model::Role;
-use secrets_tests::{App, Build, Kind, STARTED, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
 use serde_json::{Value, json};
 
 use super::{UNKNOWN, accept, invitations, invite, members, roles, team, token, unknown};
@@ -285,7 +285,7 @@ async fn an_invitation_is_recorded_and_its_token_is_not(app: App) {
     assert!(!format!("{invited:?}{accepted:?}").contains(&token(&invitation)));
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     an_invited_person_is_pending_and_no_member,
     a_team_has_at_most_250_pending_invitations,
     a_team_lists_its_pending_invitations,

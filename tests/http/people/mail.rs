@@ -5,7 +5,7 @@ use secrets_core::invitations::InvitationMail;
 use secrets_core::model::Clock as _;
 use secrets_core::outbox;
 use secrets_core::testing::fixtures;
-use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, in_memory_and_on_postgres};
+use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
 use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, unknown};
@@ -360,7 +360,7 @@ async fn an_abandoned_claim_ends(kind: Kind) {
     sent(&app, 1).await;
 }
 
-in_memory_and_on_postgres![without_mail_invitations_are_not_limited;
+on_every_store![without_mail_invitations_are_not_limited;
     an_invitation_is_mailed_with_the_link_that_accepts_it,
     where_mail_is_sent_the_inviter_is_given_no_link,
     a_pending_mail_contains_no_token_and_no_address,

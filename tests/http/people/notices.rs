@@ -7,8 +7,8 @@ use secrets_core::outbox;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{
-    Answer, App, Build, Kind, MAIL_LINKS, Message, Person, Rotated, in_memory_and_on_postgres,
-    paths, postgresql,
+    Answer, App, Build, Kind, MAIL_LINKS, Message, Person, Rotated, on_every_store, paths,
+    postgresql,
 };
 use serde_json::json;
 
@@ -377,7 +377,7 @@ async fn a_team_gets_at_most_100_notices_about_rotations_in_a_day(kind: Kind) {
     assert_eq!(sent[2].subject, "The rotation \"second-db\" in shop/staging fails");
 }
 
-in_memory_and_on_postgres![;
+on_every_store![;
     owners_and_admins_get_mail_about_a_rotation_that_fails,
     a_rotation_is_announced_once_a_day,
     a_rotation_is_announced_although_its_attempt_was_deleted,

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
-use secrets_tests::{App, Person, Reply, STARTED, in_memory_and_on_postgres};
+use secrets_tests::{App, Person, Reply, STARTED, on_every_store};
 use serde_json::json;
 
 use super::{UNKNOWN, members, roles, team};
@@ -130,7 +130,7 @@ async fn a_new_role_counts_from_the_next_request_on(app: App) {
     ada.patch(&web, &name).await.is(403);
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_member_with_a_new_role_is_answered,
     an_admin_makes_members_admins_and_back_and_no_owners,
     an_admin_may_step_down,

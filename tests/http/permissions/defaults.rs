@@ -1,6 +1,6 @@
 //! Tests of the default permissions of members in a project.
 
-use secrets_tests::{App, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
@@ -95,7 +95,7 @@ async fn the_earlier_body_with_one_role_is_refused(app: App) {
     team.alice.put(&path, &json!({ "role": "read" })).await.is(400).names("body");
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     the_operators_default_applies_until_one_is_set,
     a_default_for_all_holds_in_every_environment_of_its_project,
     the_default_of_an_environment_goes_before_the_default_for_all,

@@ -2,7 +2,7 @@
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
-use secrets_tests::{App, Build, Kind, Rotated, in_memory_and_on_postgres, paths, postgresql};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
 /// Starts a server whose teams may have two rotations, and at most `secrets` secrets in an
@@ -112,7 +112,7 @@ async fn secrets_that_the_plan_has_no_room_for_are_not_written(kind: Kind) {
     assert_eq!(read.is(200).json(), json!({ "secrets": {} }));
 }
 
-in_memory_and_on_postgres![;
+on_every_store![;
     a_rotation_too_many_is_429,
     a_deleted_rotation_makes_room,
     concurrent_requests_do_not_exceed_the_limit,

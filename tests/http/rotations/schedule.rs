@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, flipped, in_memory_and_on_postgres, postgresql};
+use secrets_tests::{App, Rotated, flipped, on_every_store, postgresql};
 use serde_json::{Value, json};
 
 async fn a_due_rotation_runs_without_a_user(app: App) {
@@ -303,7 +303,7 @@ async fn actions_of_the_service_are_recorded_as_its_own(app: App) {
     }
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_due_rotation_runs_without_a_user,
     a_rotation_that_is_not_due_does_not_run,
     an_immediate_rotation_runs_at_once,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use secrets_tests::{App, Client, canary, credential, in_memory_and_on_postgres};
+use secrets_tests::{App, Client, canary, credential, on_every_store};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -107,7 +107,7 @@ secrets_tests::on_store!(
     [four_mebibytes_are_scanned_while_others_are_answered],
     []
 );
-in_memory_and_on_postgres!(
+on_every_store!(
     a_body_over_16_mebibytes_is_too_large,
     a_body_of_16_mebibytes_is_accepted,
     the_thousand_worst_findings_are_kept,

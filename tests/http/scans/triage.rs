@@ -3,7 +3,7 @@
 use secrets_core::crypto::Fingerprint;
 use secrets_core::model::scans::FindingStatus;
 use secrets_core::model::{Role, ids};
-use secrets_tests::{App, Person, credential, in_memory_and_on_postgres};
+use secrets_tests::{App, Person, credential, on_every_store};
 use serde_json::{Value, json};
 
 use super::{SCANS, of_project};
@@ -134,7 +134,7 @@ fn parts(path: &str) -> [&str; 2] {
     [scan, finding]
 }
 
-in_memory_and_on_postgres!(
+on_every_store!(
     a_finding_has_the_status_that_was_set,
     a_false_positive_is_one_in_later_scans_of_the_project,
     a_resolved_finding_that_is_found_again_is_unresolved,

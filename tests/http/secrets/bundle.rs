@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use secrets_core::bundle::{BundleError, BundledSecret, Opener, RecipientKey, Signer, Unlock};
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::Time;
-use secrets_tests::{App, STARTED, canary, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, STARTED, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
 const PASSPHRASE: &str = "kvc_correct horse";
@@ -198,7 +198,7 @@ async fn a_secret_may_be_called_bundle(app: App) {
     alice.get(&path).await.is(404).says("secret not found");
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_bundle_contains_the_effective_secrets,
     a_bundle_opens_for_each_recipient,
     a_raw_key_is_returned_only_if_requested,

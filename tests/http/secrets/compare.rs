@@ -6,9 +6,7 @@ mod size;
 
 use hyper::Method;
 use secrets_core::model::{Clock as _, Role};
-use secrets_tests::{
-    App, Client, Kind, Person, Reply, in_memory_and_on_postgres, paths, postgresql,
-};
+use secrets_tests::{App, Client, Kind, Person, Reply, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
 fn compare(project: &str, query: &str) -> String {
@@ -327,7 +325,7 @@ async fn a_comparison_is_compressed_for_clients_that_accept_it() {
     unless(&alice, &path, tag).await.is(304);
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_comparison_has_a_cell_for_each_key_and_environment,
     a_cell_has_its_origin_in_the_chain,
     equal_values_are_marked_and_no_value_is_sent,

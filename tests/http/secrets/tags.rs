@@ -3,9 +3,7 @@
 
 use hyper::Method;
 use secrets_core::store::Store;
-use secrets_tests::{
-    App, Client, Failing, Outage, Reply, in_memory_and_on_postgres, on_sql_stores, paths,
-};
+use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -257,7 +255,7 @@ async fn a_write_that_is_made_again_has_another_tag(app: App) {
     }
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     an_answer_that_the_client_has_is_not_sent_again,
     an_answer_is_304_only_on_request,
     each_reading_has_a_tag_of_its_own,

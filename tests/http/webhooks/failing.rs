@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::{WebhookId, ids};
-use secrets_tests::{App, Build, Kind, Person, Receiver, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Kind, Person, Receiver, on_every_store};
 use serde_json::{Value, json};
 
 use super::{HERE, World, deliver};
@@ -362,7 +362,7 @@ async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
     assert_eq!(world.receiver.most_at_once(), 4, "one host is sent four at once");
 }
 
-in_memory_and_on_postgres![;
+on_every_store![;
     a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id,
     only_2xx_is_success,
     a_failing_receiver_is_listed_until_it_accepts_a_delivery,

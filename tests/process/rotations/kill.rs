@@ -49,6 +49,7 @@ pub(super) async fn kill_in(mut world: World, place: &str, way: Way, rounds: usi
         die(&mut world, place, way).await;
         recover(&world, &samplers, round).await;
     }
+    rotate_again(&world).await;
     for sampler in samplers {
         sampler.end().await;
     }
@@ -123,6 +124,16 @@ pub(super) async fn recover(world: &World, samplers: &[Sampler], round: usize) {
     open.program.kill();
 }
 
+/// Starts the server program once more, and asserts that a rotation of each database succeeds. The
+/// rotation changes a database user that exists already.
+async fn rotate_again(world: &World) {
+    let open = world.open().await;
+    for rotated in &world.rotated {
+        assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
+    }
+    open.program.kill();
+}
+
 killed! {
     killed_at;
     a_kill_before_the_plan_loses_nothing: "before-plan", Way::Due;
@@ -188,6 +199,7 @@ pub(super) async fn killed_while_disabling(mut world: World, rounds: usize) {
         }
         open.program.kill();
     }
+    rotate_again(&world).await;
 }
 
 /// Returns the number of times that a previous credential was disabled, according to the audit log.

@@ -191,7 +191,7 @@ async fn a_dry_run_is_refused_like_the_import(kind: Kind) {
     assert!(changes.iter().all(|row| row.contains("denied")), "{changes:#?}");
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_dry_run_returns_the_plan_and_writes_nothing,
     a_dry_run_that_compares_values_is_recorded,
     a_dry_run_is_asked_for_in_the_query_or_in_the_body,
