@@ -2,7 +2,7 @@
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
-use secrets_tests::{Build, Dump, Kind, postgresql};
+use secrets_tests::{Build, Dump, Kind, on_every_store, postgresql};
 
 use super::*;
 
