@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Client, Event, Kind, Person, Watch, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Client, Event, Kind, Person, Watch, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// Maximum time to wait for an event, in seconds. The server polls the store every 0.2 seconds, and
@@ -294,7 +294,7 @@ async fn a_project_watch_is_refused_without_access(app: App) {
     alice.watch(&unknown, &[]).await.into_reply().await.is(404);
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_project_watch_begins_with_an_event_for_each_environment,
     a_change_is_an_event_for_the_environment_and_its_children,
     created_changed_and_deleted_environments_are_events,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Client, Kind, Person, Watch, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Client, Kind, Person, Watch, on_every_store, paths};
 use serde_json::json;
 
 use super::device_login::session;
@@ -232,7 +232,7 @@ async fn a_key_may_be_called_watch(app: App) {
     assert_eq!(reply["secret"]["value"], "kvc_value");
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_watch_sends_the_revision_and_then_changes,
     a_watch_sends_changes_of_every_ancestor,
     a_watch_is_a_stream_of_events_that_is_not_cached,

@@ -10,7 +10,7 @@ use secrets_core::model::{Clock as _, RotationId};
 use secrets_core::ports::rotator::Fault;
 use secrets_core::rotations::slot_user;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};
 
 /// Number of times that the service tries to log in with a new credential, within 60 seconds,
@@ -354,7 +354,7 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     assert_eq!(app.failing().await, [item]);
 }
 
-in_memory_and_on_postgres![
+on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
     a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
     a_database_that_answers_at_the_fourth_try_is_rotated,

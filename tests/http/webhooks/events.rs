@@ -2,9 +2,7 @@
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{
-    App, Build, Kind, Receiver, Rotated, STARTED, in_memory_and_on_postgres, paths,
-};
+use secrets_tests::{App, Build, Kind, Receiver, Rotated, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::{EVENTS, HERE};
@@ -141,7 +139,7 @@ async fn a_rotation_that_is_deleted_takes_its_webhooks_with_it(kind: Kind) {
     assert_eq!(receiver.taken().len(), 2);
 }
 
-in_memory_and_on_postgres![;
+on_every_store![;
     a_success_is_sent_when_it_begins_and_when_it_is_served,
     a_failure_is_sent_with_its_reason,
     only_subscribed_events_are_sent,
