@@ -4,7 +4,6 @@ use secrets_core::account::{
     AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount,
     ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
 };
-use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
@@ -12,25 +11,27 @@ use warp::reply::Response;
 use super::known;
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::{self, Envelope, Shape};
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::target;
 
 const ACCOUNT: &str = "/api/v1/account";
 const EXPORT: &str = "/api/v1/account/data-export";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let get = target().map(|_| known(GetAccount));
-    let update =
-        body(LIMIT).map(|body: Body| async { Ok(UpdateAccount { change: body.json().await? }) });
-    let delete = body(LIMIT)
-        .map(|body: Body| async { Ok(DeleteAccount { confirmation: body.json().await? }) });
-    let export = target().map(|_| known(ExportAccount));
-    let archive = body(LIMIT).map(|body: Body| async {
-        let passphrase = body.json::<NewArchive>().await?.passphrase()?;
+    let get = |_: Request| known(GetAccount);
+    let update = |request: Request| async {
+        Ok(UpdateAccount { change: request.body(LIMIT).json().await? })
+    };
+    let delete = |request: Request| async {
+        Ok(DeleteAccount { confirmation: request.body(LIMIT).json().await? })
+    };
+    let export = |_: Request| known(ExportAccount);
+    let archive = |request: Request| async {
+        let passphrase = request.body(LIMIT).json::<NewArchive>().await?.passphrase()?;
         Ok(ExportAccountSecrets { passphrase })
-    });
+    };
     vec![
         api.route(Method::GET, ACCOUNT, Shape::Bare, get)
             .id("getAccount")

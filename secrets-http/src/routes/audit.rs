@@ -8,7 +8,6 @@ use secrets_core::audit::{
 };
 use secrets_core::model::Error;
 use serde::Serialize;
-use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
@@ -17,8 +16,9 @@ use crate::openapi::{Content, Described, Form};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
 use crate::serve::reply::{self, Envelope, Shape};
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
 const VERIFICATION: &str = "/api/v1/teams/{teamId}/audit/verification";
@@ -28,11 +28,11 @@ const VERIFICATION: &str = "/api/v1/teams/{teamId}/audit/verification";
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let managed = target().map(|target: Target| ready(list(&target, AuditTeams::Managed)));
-    let of_team =
-        target().map(|target: Target| ready(list(&target, AuditTeams::Team(target.id("teamId")))));
-    let verification =
-        target().map(|target: Target| known(VerifyAudit { team: target.id("teamId") }));
+    let managed = |request: Request| ready(list(&request.target, AuditTeams::Managed));
+    let of_team = |request: Request| {
+        ready(list(&request.target, AuditTeams::Team(request.target.id("teamId"))))
+    };
+    let verification = |request: Request| known(VerifyAudit { team: request.target.id("teamId") });
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
             .id("listAuditLogs")

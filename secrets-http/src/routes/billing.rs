@@ -1,25 +1,24 @@
 //! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`: plan usage and billing.
 
 use secrets_core::billing::{GetBilling, GetUsage, NewPlan, SetPlan};
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const USAGE: &str = "/api/v1/teams/{teamId}/usage";
 const BILLING: &str = "/api/v1/teams/{teamId}/billing";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let usage = target().map(|target: Target| known(GetUsage { team: target.id("teamId") }));
-    let billing = target().map(|target: Target| known(GetBilling { team: target.id("teamId") }));
-    let set_plan = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
-    });
+    let usage = |request: Request| known(GetUsage { team: request.target.id("teamId") });
+    let billing = |request: Request| known(GetBilling { team: request.target.id("teamId") });
+    let set_plan = |request: Request| async move {
+        Ok(SetPlan { team: request.target.id("teamId"), plan: request.body(LIMIT).json().await? })
+    };
     vec![
         api.route(Method::GET, USAGE, Shape::Bare, usage)
             .id("getTeamUsage")

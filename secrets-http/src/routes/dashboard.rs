@@ -6,12 +6,13 @@
 
 mod assets;
 
+use std::future::ready;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrets_core::model::{BaseUrl, Clock, Error, Subject};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
-use warp::Filter as _;
 use warp::http::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, VARY,
 };
@@ -22,10 +23,9 @@ use self::assets::{Asset, Assets};
 use crate::serve::api::Api;
 use crate::serve::compression::accepts_gzip;
 use crate::serve::fault::Fault;
-use crate::serve::links::base_url;
 use crate::serve::reply::Immutable;
+use crate::serve::request::{Head, Request, handler};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 /// Path of the assets. Rate limits do not apply to requests for assets, because a page loads many.
 pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
@@ -52,13 +52,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         return Vec::new();
     }
     let clock = Arc::clone(&api.clock);
-    let file = target()
-        .and(warp::header::headers_cloned())
-        .map(move |target: Target, headers: HeaderMap| file(&target, &headers, clock.as_ref()));
-    let file = Route::public(Method::GET, ASSET, "dashboard.file", file.boxed());
+    let file = move |request: Request| ready(file(&request, clock.as_ref()));
+    let file = Route::public(Method::GET, ASSET, "dashboard.file", handler(file));
     let pages = PAGES.map(|template| {
-        let page = base_url().map(|base: Result<BaseUrl, Error>| page(base.ok().as_ref()));
-        Route::public(Method::GET, template, "dashboard.page", page.boxed()).compressed()
+        let page = |request: Request| ready(page(request.base.as_ref()));
+        Route::public(Method::GET, template, "dashboard.page", handler(page)).compressed()
     });
     pages.into_iter().chain([file]).collect()
 }
@@ -103,14 +101,14 @@ fn policy(document: &str) -> String {
     )
 }
 
-fn file(target: &Target, headers: &HeaderMap, clock: &dyn Clock) -> Response {
+fn file(request: &Head, clock: &dyn Clock) -> Response {
     let assets = Assets::current();
-    let asset = Some(target.parameter("file"))
+    let asset = Some(request.target.parameter("file"))
         // Caches must not keep files of another version under the path of this version.
-        .filter(|_| target.parameter("build") == assets.build())
+        .filter(|_| request.target.parameter("build") == assets.build())
         .and_then(|name| assets.get(name));
     match asset {
-        Some(asset) => asset_response(asset, headers),
+        Some(asset) => asset_response(asset, &request.headers),
         None => Fault::from(Error::NotFound(Subject::Resource)).into_response(clock.now()),
     }
 }

@@ -4,23 +4,21 @@ use secrets_core::device_login::{
     ApproveDeviceLogin, CliGrant, DenyDeviceLogin, LookUpDeviceLogin, NewDeviceLogin,
     PollDeviceLogin, PollOutcome, StartDeviceLogin, UserCode,
 };
-use secrets_core::model::{BaseUrl, Error, SessionId};
+use secrets_core::model::{Error, SessionId};
 use secrets_core::sessions::{ListCliSessions, RevokeCliSession, UserSession};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use super::known;
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, PUBLIC_LIMIT, body};
+use crate::serve::body::{Body, LIMIT, PUBLIC_LIMIT};
 use crate::serve::fault::Fault;
-use crate::serve::links::base_url;
 use crate::serve::reply::{self, Envelope, Shape};
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const START: &str = "/api/v1/auth/cli/device";
 const POLL: &str = "/api/v1/auth/cli/token";
@@ -58,24 +56,26 @@ struct SessionBody {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let start =
-        body(PUBLIC_LIMIT).and(base_url()).map(|body: Body, base: Result<BaseUrl, Error>| async {
-            let login: NewDeviceLogin = body.json_or_form().await?;
-            Ok(StartDeviceLogin { login, base: base? })
-        });
-    let poll = body(PUBLIC_LIMIT).map(|body: Body| async { read_poll(body).await });
-    let look_up = target().map(|target: Target| {
-        known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
-    });
-    let approve = body(LIMIT)
-        .map(|body: Body| async { Ok(ApproveDeviceLogin { code: read_user_code(body).await? }) });
-    let deny = body(LIMIT)
-        .map(|body: Body| async { Ok(DenyDeviceLogin { code: read_user_code(body).await? }) });
-    let revoke = body(LIMIT).map(|body: Body| async {
-        let named: SessionBody = body.json_if_any().await?;
+    let start = |request: Request| async {
+        let base = request.base_url();
+        let login: NewDeviceLogin = request.body(PUBLIC_LIMIT).json_or_form().await?;
+        Ok(StartDeviceLogin { login, base: base? })
+    };
+    let poll = |request: Request| async { read_poll(request.body(PUBLIC_LIMIT)).await };
+    let look_up = |request: Request| {
+        known(LookUpDeviceLogin { code: UserCode::new(request.target.parameter("userCode")) })
+    };
+    let approve = |request: Request| async {
+        Ok(ApproveDeviceLogin { code: read_user_code(request.body(LIMIT)).await? })
+    };
+    let deny = |request: Request| async {
+        Ok(DenyDeviceLogin { code: read_user_code(request.body(LIMIT)).await? })
+    };
+    let revoke = |request: Request| async {
+        let named: SessionBody = request.body(LIMIT).json_if_any().await?;
         Ok(RevokeCliSession { session: named.id })
-    });
-    let sessions = target().map(|_| known(ListCliSessions));
+    };
+    let sessions = |_: Request| known(ListCliSessions);
     vec![
         api.public(Method::POST, START, Shape::Bare, start)
             .id("startDeviceLogin")

@@ -10,19 +10,19 @@ use secrets_core::device_login::{self, DecideDeviceLogin, Decision, LookUpDevice
 use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Origin};
 use serde::Deserialize;
-use warp::Filter as _;
 use warp::http::header::SET_COOKIE;
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
 use self::forms::{Entry, code_form, decision_form};
-use super::page::{self, Visit, email};
+use super::page::{Visit, email, visited};
 use super::page_session;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, PUBLIC_LIMIT, body};
+use crate::serve::body::{Body, PUBLIC_LIMIT};
 use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
 use crate::serve::gate;
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
 
 const PAGE: &str = "/device";
@@ -57,20 +57,21 @@ struct Form {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let visit = page::visit(api);
-    let open = visit.clone().then(async |visit: Visit| visit.open().await);
-    let send =
-        body(PUBLIC_LIMIT).and(visit).then(async |body: Body, visit: Visit| visit.send(body).await);
+    let sender = api.clone();
+    let send = move |request: Request| {
+        let visit = Visit { api: sender.clone(), head: request.head() };
+        visit.send(request.body(PUBLIC_LIMIT))
+    };
     vec![
-        Route::public(Method::GET, PAGE, "device_login.page", open.boxed()),
-        Route::public(Method::POST, PAGE, "device_login.page", send.boxed()),
+        Route::public(Method::GET, PAGE, "device_login.page", visited(api, Visit::open)),
+        Route::public(Method::POST, PAGE, "device_login.page", handler(send)),
     ]
 }
 
 impl Visit {
     /// Shows the page, with the user code of the query.
     async fn open(self) -> Response {
-        let user_code = self.target.query("user_code").ok().flatten().unwrap_or_default();
+        let user_code = self.head.target.query("user_code").ok().flatten().unwrap_or_default();
         self.answer(Form { user_code: user_code.to_owned(), ..Form::default() }).await
     }
 
@@ -119,9 +120,12 @@ impl Visit {
         let has_code = !form.user_code.is_empty();
         // A header, which a proxy may add, takes precedence over a cookie: another site of the
         // domain can set a cookie.
-        let bearer = typed.or_else(|| gate::credential(&self.headers).ok()).filter(|_| has_code);
+        let bearer =
+            typed.or_else(|| gate::credential(&self.head.headers).ok()).filter(|_| has_code);
         if let Some(credential) = bearer {
-            return authenticate(&self.api, credential, self.origin.clone()).await.map(Some);
+            return authenticate(&self.api, credential, self.head.caller.origin.clone())
+                .await
+                .map(Some);
         }
         // The session takes precedence over the cookie with a token, which another site of the
         // domain can set.
@@ -129,8 +133,10 @@ impl Visit {
             return Ok(Some(caller));
         }
         // A link opens the page with the cookie, so the cookie counts only with a decision.
-        match kept_token(&self.headers).filter(|_| form.decision.is_some() && has_code) {
-            Some(kept) => authenticate(&self.api, &kept, self.origin.clone()).await.map(Some),
+        match kept_token(&self.head.headers).filter(|_| form.decision.is_some() && has_code) {
+            Some(kept) => {
+                authenticate(&self.api, &kept, self.head.caller.origin.clone()).await.map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -221,7 +227,7 @@ impl Visit {
             if let Some(part) = parts.get(index) {
                 let part = String::from_utf8_lossy(part);
                 self.set_cookie(&mut response, name, &part, COOKIE_SECONDS);
-            } else if !cookies(&self.headers, name).is_empty() {
+            } else if !cookies(&self.head.headers, name).is_empty() {
                 self.set_cookie(&mut response, name, "", 0);
             }
         }
@@ -235,7 +241,7 @@ impl Visit {
 
     fn set_cookie(&self, response: &mut Response, name: &str, value: &str, seconds: u32) {
         let secure = if self.is_secure() { "; Secure" } else { "" };
-        let base = self.base.as_ref().map_or("", BaseUrl::path);
+        let base = self.head.base.as_ref().map_or("", BaseUrl::path);
         let cookie = format!(
             "{name}={value}; Path={base}{PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         );

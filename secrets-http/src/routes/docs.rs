@@ -1,11 +1,11 @@
 //! `/api/v1/openapi.json` and `/api/docs`: the OpenAPI document and its Swagger UI page.
 
+use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use secrets_core::model::{BaseUrl, Error, Subject};
 use utoipa_swagger_ui::Config;
-use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method};
 use warp::reply::Response;
@@ -13,9 +13,8 @@ use warp::reply::Response;
 use crate::openapi::{Content, Described, document};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
-use crate::serve::links::base_url;
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 use secrets_core::runtime::Supervisor;
 
 const DOCUMENT: &str = "/api/v1/openapi.json";
@@ -63,35 +62,35 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let (api, supervisor) = (api.clone(), supervisor.clone());
     // Built on the first request, so that it does not delay the start.
     let cached = Arc::new(OnceLock::new());
-    let describe = target().and(base_url()).map(move |_, base: Result<BaseUrl, Error>| {
+    let describe = move |request: Request| {
         let text: &Bytes = cached.get_or_init(|| {
             let mut document = document(&super::table(&api, &supervisor), api.envelope);
             // The same for all requests: only a configured URL has a path.
-            let path = base.as_ref().map_or("", BaseUrl::path);
+            let path = request.base.as_ref().map_or("", BaseUrl::path);
             document["servers"][0]["url"] = if path.is_empty() { "/" } else { path }.into();
             Bytes::from(document.to_string())
         });
-        file_response("application/json", text.clone())
-    });
-    let page = target().map(|_| {
+        ready(file_response("application/json", text.clone()))
+    };
+    let page = |_: Request| {
         let mut response =
             file_response("text/html; charset=utf-8", Bytes::from_static(PAGE_HTML.as_bytes()));
         let policy = HeaderValue::from_static(POLICY);
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-        response
-    });
-    let file = target().map(move |target: Target| {
-        file(target.parameter("file")).unwrap_or_else(|| {
+        ready(response)
+    };
+    let file = move |request: Request| {
+        ready(file(request.target.parameter("file")).unwrap_or_else(|| {
             Fault::from(Error::NotFound(Subject::Resource)).into_response(clock.now())
-        })
-    });
+        }))
+    };
     vec![
-        Route::public(Method::GET, DOCUMENT, "openapi.document", describe.boxed())
+        Route::public(Method::GET, DOCUMENT, "openapi.document", handler(describe))
             .id("getOpenApiDocument")
             .summary("Get this OpenAPI document")
             .response(200, vec![Content::json(Described::anything().unwrapped())]),
-        Route::public(Method::GET, PAGE, "openapi.page", page.boxed()),
-        Route::public(Method::GET, FILE, "openapi.file", file.boxed()),
+        Route::public(Method::GET, PAGE, "openapi.page", handler(page)),
+        Route::public(Method::GET, FILE, "openapi.file", handler(file)),
     ]
 }
 

@@ -4,30 +4,34 @@ use secrets_core::environments::{
     CreateEnvironment, DeleteEnvironment, Environment, EnvironmentChange, GetEnvironment,
     ListEnvironments, NewEnvironment, UpdateEnvironment,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/projects/{projectId}/environments";
 const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|target: Target| known(ListEnvironments { project: target.project() }));
-    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(CreateEnvironment { project: target.project(), environment: body.json().await? })
-    });
-    let get = target().map(|target: Target| known(GetEnvironment { at: target.environment() }));
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(UpdateEnvironment { at: target.environment(), change: body.json().await? })
-    });
-    let delete =
-        target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
+    let list = |request: Request| known(ListEnvironments { project: request.target.project() });
+    let create = |request: Request| async move {
+        Ok(CreateEnvironment {
+            project: request.target.project(),
+            environment: request.body(LIMIT).json().await?,
+        })
+    };
+    let get = |request: Request| known(GetEnvironment { at: request.target.environment() });
+    let update = |request: Request| async move {
+        Ok(UpdateEnvironment {
+            at: request.target.environment(),
+            change: request.body(LIMIT).json().await?,
+        })
+    };
+    let delete = |request: Request| known(DeleteEnvironment { at: request.target.environment() });
     vec![
         api.route(Method::GET, ALL, Shape::Named("environments"), list)
             .list_of::<Environment>()

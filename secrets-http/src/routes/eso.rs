@@ -5,22 +5,20 @@ use std::future::ready;
 use secrets_core::eso::{GetEsoSecret, GetEsoSecrets};
 use secrets_core::model::EnvironmentPath;
 use secrets_core::secrets::KeyRef;
-use warp::Filter as _;
 use warp::http::Method;
 
 use crate::openapi::Form;
 use crate::serve::api::Api;
-use crate::serve::conditions::{Conditions, WithTag, conditions};
+use crate::serve::conditions::WithTag;
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
+use crate::serve::request::{Head, Request};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let one = target().map(|target: Target| ready(secret(&target)));
-    let all = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
+    let one = |request: Request| ready(secret(&request.target));
+    let all = |request: Request| ready(secrets(&request));
     vec![
         api.route(Method::GET, "/api/v1/eso/secret", Shape::Unwrapped, one)
             .id("getEsoSecret")
@@ -43,8 +41,8 @@ fn secret(target: &Target) -> Result<GetEsoSecret, Fault> {
     Ok(GetEsoSecret { at: EnvironmentPath::new(project, environment), key: KeyRef::new(key) })
 }
 
-fn secrets(target: &Target, conditions: &Conditions) -> Result<GetEsoSecrets, Fault> {
-    let [project, environment] = target.required(["project", "env"])?;
+fn secrets(request: &Head) -> Result<GetEsoSecrets, Fault> {
+    let [project, environment] = request.target.required(["project", "env"])?;
     let at = EnvironmentPath::new(project, environment);
-    Ok(GetEsoSecrets { at, precondition: conditions.precondition() })
+    Ok(GetEsoSecrets { at, precondition: request.precondition() })
 }

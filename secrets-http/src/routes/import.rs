@@ -5,8 +5,9 @@ use secrets_core::formats::Form;
 use secrets_core::model::{Error, SecretKey};
 use secrets_core::secrets::{Import, ImportedSecret, SubmittedImport};
 
-use crate::serve::body::Body;
+use crate::serve::body::{BULK_LIMIT, Body};
 use crate::serve::fault::Fault;
+use crate::serve::request::Request;
 use crate::serve::target::Target;
 
 /// Reads the secrets to import from the request body.
@@ -15,7 +16,10 @@ use crate::serve::target::Target;
 /// YAML. The query parameter `format`, or else the media type, selects the file format; `overwrite`
 /// applies only to files. `dry_run` applies to import requests and files, so that a request with
 /// this parameter never writes.
-pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
+pub(super) async fn read(request: Request) -> Result<Import, Fault> {
+    let head = request.head();
+    let target = &head.target;
+    let body = request.body(BULK_LIMIT);
     let form = requested_form(target, &body)?;
     let overwrite = target.flag("overwrite")?.unwrap_or_default();
     let dry_run = target.flag("dry_run")?.unwrap_or_default();

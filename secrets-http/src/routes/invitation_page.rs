@@ -3,11 +3,10 @@
 use secrets_core::engine::Caller;
 use secrets_core::invitations::{AcceptInvitation, InvitationPublicInfo, LookUpInvitation};
 use secrets_core::model::BaseUrl;
-use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::{self, Visit, email, escape_html};
+use super::page::{self, Visit, email, escape_html, visited};
 use super::page_session;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
@@ -22,12 +21,9 @@ const TITLE: &str = "You have been invited to a team";
 const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let visit = page::visit(api);
-    let show = visit.clone().then(async |visit: Visit| visit.show().await);
-    let accept = visit.then(async |visit: Visit| visit.accept().await);
     vec![
-        Route::public(Method::GET, PAGE, "invitation.page", show.boxed()),
-        Route::public(Method::POST, PAGE, "invitation.page", accept.boxed()),
+        Route::public(Method::GET, PAGE, "invitation.page", visited(api, Visit::show)),
+        Route::public(Method::POST, PAGE, "invitation.page", visited(api, Visit::accept)),
     ]
 }
 
@@ -68,7 +64,7 @@ impl Visit {
         match joined {
             Ok(team) => {
                 let team = escape_html(team.name.as_str());
-                let base = self.base.as_ref().map_or("", BaseUrl::path);
+                let base = self.head.base.as_ref().map_or("", BaseUrl::path);
                 self.invitation_page(StatusCode::OK, &format!(
                     "<p>You are a member of {team}.</p>\n<p><a href=\"{base}/\">Continue</a></p>\n"
                 ))
@@ -78,14 +74,14 @@ impl Visit {
     }
 
     fn token(&self) -> &str {
-        self.target.parameter("token")
+        self.head.target.parameter("token")
     }
 
     fn unauthenticated(&self) -> Response {
         let token = Some(self.token()).filter(|token| is_plain(token, "-_"));
         let path = token.map(|token| format!("/invitations/{token}"));
         let link = path.and_then(|path| page_session::sign_in_link(self, &path));
-        let Some(link) = link else { return commands(self.token(), self.base.as_ref()) };
+        let Some(link) = link else { return commands(self.token(), self.head.base.as_ref()) };
         self.invitation_page(StatusCode::OK, &format!(
             "<p>To join the team, sign in with the email address that received the invitation. The invitation \
              can be accepted once and expires after seven days.</p>\n\

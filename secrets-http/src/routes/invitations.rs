@@ -6,18 +6,15 @@ use secrets_core::invitations::{
     AcceptInvitation, InvitationPublicInfo, ListInvitations, ListMyInvitations, LookUpInvitation,
     ResendInvitation, RevokeInvitation, TeamInvitation,
 };
-use secrets_core::model::{BaseUrl, Error};
-use warp::Filter as _;
 use warp::http::Method;
 use warp::reply::Response;
 
 use super::known;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
-use crate::serve::links::base_url;
 use crate::serve::reply::Shape;
+use crate::serve::request::{Head, Request};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const TEAM_INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
 const TEAM_INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
@@ -27,18 +24,26 @@ const ONE: &str = "/api/v1/invitations/{token}";
 const ACCEPT: &str = "/api/v1/invitations/{token}/accept";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().and(base_url()).map(|target, links| ready(list(&target, links)));
-    let revoke = target().map(|target: Target| {
-        known(RevokeInvitation { team: target.id("teamId"), invitation: target.id("invitationId") })
-    });
-    let resend = target().map(|target: Target| {
-        known(ResendInvitation { team: target.id("teamId"), invitation: target.id("invitationId") })
-    });
-    let mine = target().map(|_| known(ListMyInvitations));
-    let look_up = target()
-        .map(|target: Target| known(LookUpInvitation { token: target.parameter("token").into() }));
-    let accept = target()
-        .map(|target: Target| known(AcceptInvitation { token: target.parameter("token").into() }));
+    let list = |request: Request| ready(list(&request));
+    let revoke = |request: Request| {
+        known(RevokeInvitation {
+            team: request.target.id("teamId"),
+            invitation: request.target.id("invitationId"),
+        })
+    };
+    let resend = |request: Request| {
+        known(ResendInvitation {
+            team: request.target.id("teamId"),
+            invitation: request.target.id("invitationId"),
+        })
+    };
+    let mine = |_: Request| known(ListMyInvitations);
+    let look_up = |request: Request| {
+        known(LookUpInvitation { token: request.target.parameter("token").into() })
+    };
+    let accept = |request: Request| {
+        known(AcceptInvitation { token: request.target.parameter("token").into() })
+    };
     let sent = |(): &(), _| Response::default();
     vec![
         api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
@@ -65,6 +70,6 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitations, Fault> {
-    Ok(ListInvitations { team: target.id("teamId"), links: links? })
+fn list(request: &Head) -> Result<ListInvitations, Fault> {
+    Ok(ListInvitations { team: request.target.id("teamId"), links: request.base_url()? })
 }

@@ -2,40 +2,34 @@
 
 use secrets_core::invitations::{InviteMember, NewInvitation};
 use secrets_core::members::{MemberChange, RemoveMember, UpdateMember};
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
-use crate::serve::links::base_url;
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/teams/{teamId}/members";
 const ONE: &str = "/api/v1/teams/{teamId}/members/{userId}";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let invite = target().and(body(LIMIT)).and(base_url()).map(
-        |target: Target, body: Body, links| async move {
-            Ok(InviteMember {
-                team: target.id("teamId"),
-                invitation: body.json().await?,
-                links: links?,
-            })
-        },
-    );
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+    let invite = |request: Request| async move {
+        let (team, links) = (request.target.id("teamId"), request.base_url());
+        let invitation = request.body(LIMIT).json().await?;
+        Ok(InviteMember { team, invitation, links: links? })
+    };
+    let update = |request: Request| async move {
         Ok(UpdateMember {
-            team: target.id("teamId"),
-            user: target.id("userId"),
-            change: body.json().await?,
+            team: request.target.id("teamId"),
+            user: request.target.id("userId"),
+            change: request.body(LIMIT).json().await?,
         })
-    });
-    let remove = target().map(|target: Target| {
-        known(RemoveMember { team: target.id("teamId"), user: target.id("userId") })
-    });
+    };
+    let remove = |request: Request| {
+        known(RemoveMember { team: request.target.id("teamId"), user: request.target.id("userId") })
+    };
     vec![
         api.route(Method::POST, ALL, Shape::Created, invite)
             .may_exceed_plan()

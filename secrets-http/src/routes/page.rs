@@ -4,25 +4,25 @@
 //! The pages have no scripts, load no resources, and cannot be shown in a frame. Their style is
 //! that of `examples/offline-viewer`.
 
-use std::sync::LazyLock;
+use std::future::ready;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrets_core::engine::Caller;
-use secrets_core::model::{BaseUrl, Error, Origin};
+use secrets_core::model::BaseUrl;
 use sha2::{Digest as _, Sha256};
+use warp::filters::BoxedFilter;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
-use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
-use warp::{Filter, Rejection};
 
 use super::dashboard;
 use crate::serve::api::Api;
 use crate::serve::fault::{Fault, Logged};
-use crate::serve::links::base_url;
+use crate::serve::request::{Head, Request, handler};
 use crate::serve::router::Route;
 use crate::serve::session_cookie::SessionCookie;
-use crate::serve::target::{Target, target};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -39,43 +39,30 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 /// Request of a browser for a page, without the body of the request.
 pub(super) struct Visit {
     pub(super) api: Api,
-    pub(super) target: Target,
-    pub(super) method: Method,
-    pub(super) headers: HeaderMap,
-    pub(super) origin: Origin,
-    /// Public address of the service; `None` if it is unknown.
-    pub(super) base: Option<BaseUrl>,
+    pub(super) head: Arc<Head>,
 }
 
-/// Returns a filter that extracts the request for a page.
-pub(super) fn visit(
+/// Returns the filter of a route for a page, which answers visits with this function.
+pub(super) fn visited<R>(
     api: &Api,
-) -> impl Filter<Extract = (Visit,), Error = Rejection> + Clone + Send + Sync + 'static + use<> {
+    answer: impl Fn(Visit) -> R + Send + Sync + 'static,
+) -> BoxedFilter<(Response,)>
+where
+    R: Future<Output = Response> + Send + 'static,
+{
     let api = api.clone();
-    target()
-        .and(warp::method())
-        .and(warp::header::headers_cloned())
-        .and(warp::ext::get::<Origin>())
-        .and(base_url())
-        .map(move |target, method, headers, origin, base: Result<BaseUrl, Error>| Visit {
-            api: api.clone(),
-            target,
-            method,
-            headers,
-            origin,
-            base: base.ok(),
-        })
+    handler(move |request| answer(Visit { api: api.clone(), head: request.head() }))
 }
 
 impl Visit {
     /// True if the service has a public address with the scheme `https`.
     pub(super) fn is_secure(&self) -> bool {
-        self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))
+        self.head.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))
     }
 
     /// Renders an HTML page with this content in a card.
     pub(super) fn card_page(&self, status: StatusCode, title: &str, content: &str) -> Response {
-        page(status, title, self.base.as_ref(), &card(content))
+        page(status, title, self.head.base.as_ref(), &card(content))
     }
 
     /// Renders the page for a failed request, with the HTML of a link. The page contains the
@@ -83,7 +70,7 @@ impl Visit {
     /// status and the headers of the error, and carries its cause for the log.
     pub(super) fn failure_page(&self, fault: Fault, title: &str, link: &str) -> Response {
         let (status, message) = fault.status_and_message();
-        let request = self.origin.request.map_or_else(String::new, |id| {
+        let request = self.head.caller.origin.request.map_or_else(String::new, |id| {
             format!("<p class=\"quiet\">Request <code>{id}</code></p>\n")
         });
         let message = escape_html(&message);
@@ -131,19 +118,18 @@ fn start_content(base: &str, has_dashboard: bool) -> String {
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let has_dashboard = api.has_dashboard;
-    let start = base_url().and(warp::header::headers_cloned()).map(
-        move |base: Result<BaseUrl, Error>, headers: HeaderMap| {
-            let base = base.ok();
-            // The session is checked by the requests of the page.
-            let has_session = SessionCookie::of(base.as_ref()).read(&headers).is_some();
-            if has_dashboard && has_session {
-                return dashboard::page(base.as_ref());
-            }
-            let content = start_content(base.as_ref().map_or("", BaseUrl::path), has_dashboard);
-            page(StatusCode::OK, "secrets", base.as_ref(), &content)
-        },
-    );
-    vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
+    let start = move |request: Request| {
+        let base = request.base.as_ref();
+        // The session is checked by the requests of the page.
+        let has_session = SessionCookie::of(base).read(&request.headers).is_some();
+        ready(if has_dashboard && has_session {
+            dashboard::page(base)
+        } else {
+            let content = start_content(base.map_or("", BaseUrl::path), has_dashboard);
+            page(StatusCode::OK, "secrets", base, &content)
+        })
+    };
+    vec![Route::public(Method::GET, "/", "start.page", handler(start))]
 }
 
 /// Renders an HTML page with a header that contains its title, and the name and the address of the

@@ -8,6 +8,7 @@ use secrets_core::model::Error;
 
 use super::page::Visit;
 use crate::serve::browser_sign_in::BrowserSignIn;
+use crate::serve::request::Head;
 use crate::serve::session_cookie::{self, Initiator};
 
 /// Content of the response to a form that another site has submitted.
@@ -16,11 +17,11 @@ pub(super) const CROSS_SITE: &str = "<p>Refused: this form was submitted from an
 /// Authenticates the user by the session of the browser. Returns `None` if there is no session, if
 /// the session has ended, or if another site caused the request.
 pub(super) async fn caller(visit: &Visit) -> Result<Option<Caller>, Error> {
-    let Visit { api, headers, method, origin, base, .. } = visit;
+    let Head { headers, method, base, caller, .. } = visit.head.as_ref();
     let Some(credential) = session_cookie::of_page(headers, method, base.as_ref()) else {
         return Ok(None);
     };
-    match api.service.authenticate_browser(credential, origin.clone()).await {
+    match visit.api.service.authenticate_browser(credential, caller.origin.clone()).await {
         Ok(caller) => Ok(Some(caller)),
         Err(error) if error.refuses_credential() => Ok(None),
         Err(error) => Err(error),
@@ -31,7 +32,7 @@ pub(super) async fn caller(visit: &Visit) -> Result<Option<Caller>, Error> {
 /// Returns `None` if browsers do not sign in with the identity provider.
 pub(super) fn sign_in_link(visit: &Visit, path: &str) -> Option<String> {
     match visit.api.sign_in.as_ref() {
-        BrowserSignIn::Provider(_) => Some(super::sign_in::link(visit.base.as_ref(), path)),
+        BrowserSignIn::Provider(_) => Some(super::sign_in::link(visit.head.base.as_ref(), path)),
         BrowserSignIn::Off | BrowserSignIn::Dev(_) => None,
     }
 }
@@ -41,6 +42,6 @@ pub(super) fn sign_in_link(visit: &Visit, path: &str) -> Option<String> {
 /// Such a form must be refused, because a proxy in front of the service that signs users in would
 /// authenticate it.
 pub(super) fn is_cross_site(visit: &Visit) -> bool {
-    let initiator = Initiator::of(&visit.headers, visit.base.as_ref());
+    let initiator = Initiator::of(&visit.head.headers, visit.head.base.as_ref());
     matches!(initiator, Initiator::User | Initiator::Other)
 }

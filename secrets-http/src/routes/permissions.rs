@@ -6,15 +6,14 @@ use secrets_core::permissions::{
     GetMyPermissions, GetPermissionDefaults, ListPermissions, NewDefaults, NewPermission,
     NewPermissions, PutPermission, PutPermissionDefaults, PutPermissions,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
@@ -23,25 +22,34 @@ const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/per
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let mine = target().map(|target: Target| known(GetMyPermissions { project: target.project() }));
-    let list = target().map(|target: Target| known(ListPermissions { at: target.environment() }));
-    let put_all = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(PutPermissions { at: target.environment(), permissions: body.json().await? })
-    });
-    let put = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        let (at, user) = (target.environment(), target.id("userId"));
-        Ok(PutPermission { at, user, permission: body.json().await? })
-    });
-    let delete = target().map(|target: Target| {
-        known(DeletePermission { at: target.environment(), user: target.id("userId") })
-    });
+    let mine = |request: Request| known(GetMyPermissions { project: request.target.project() });
+    let list = |request: Request| known(ListPermissions { at: request.target.environment() });
+    let put_all = |request: Request| async move {
+        Ok(PutPermissions {
+            at: request.target.environment(),
+            permissions: request.body(LIMIT).json().await?,
+        })
+    };
+    let put = |request: Request| async move {
+        let (at, user) = (request.target.environment(), request.target.id("userId"));
+        Ok(PutPermission { at, user, permission: request.body(LIMIT).json().await? })
+    };
+    let delete = |request: Request| {
+        known(DeletePermission {
+            at: request.target.environment(),
+            user: request.target.id("userId"),
+        })
+    };
     let get_defaults =
-        target().map(|target: Target| known(GetPermissionDefaults { project: target.project() }));
-    let put_defaults = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(PutPermissionDefaults { project: target.project(), defaults: body.json().await? })
-    });
-    let delete_defaults = target()
-        .map(|target: Target| known(DeletePermissionDefaults { project: target.project() }));
+        |request: Request| known(GetPermissionDefaults { project: request.target.project() });
+    let put_defaults = |request: Request| async move {
+        Ok(PutPermissionDefaults {
+            project: request.target.project(),
+            defaults: request.body(LIMIT).json().await?,
+        })
+    };
+    let delete_defaults =
+        |request: Request| known(DeletePermissionDefaults { project: request.target.project() });
     vec![
         api.route(Method::GET, MINE, Shape::Unwrapped, mine)
             .id("getMyPermissions")

@@ -4,17 +4,16 @@
 use std::future::ready;
 
 use secrets_core::secrets::{ChangeSecrets, CompareSecrets, SubmittedChangeSet};
-use warp::Filter as _;
 use warp::http::Method;
 
 use crate::openapi::Form;
 use crate::serve::api::Api;
-use crate::serve::body::{BULK_LIMIT, Body, body};
-use crate::serve::conditions::{Conditions, WithTag, conditions};
+use crate::serve::body::BULK_LIMIT;
+use crate::serve::conditions::WithTag;
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
+use crate::serve::request::{Head, Request};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const COMPARE: &str = "/api/v1/projects/{projectId}/compare";
 const CHANGES: &str = "/api/v1/projects/{projectId}/changes";
@@ -24,13 +23,12 @@ const ENVIRONMENTS_PATTERN: &str =
     "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(,[A-Za-z0-9][A-Za-z0-9_-]{0,63})*$";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let compare = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(compare(&target, &conditions)));
-    let change = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
-        let change_set = body.json::<SubmittedChangeSet>().await?.try_into()?;
-        Ok(ChangeSecrets { project: target.project(), change_set })
-    });
+    let compare = |request: Request| ready(compare(&request));
+    let change = |request: Request| async move {
+        let project = request.target.project();
+        let change_set = request.body(BULK_LIMIT).json::<SubmittedChangeSet>().await?.try_into()?;
+        Ok(ChangeSecrets { project, change_set })
+    };
     vec![
         api.route(Method::GET, COMPARE, WithTag(Shape::Unwrapped), compare)
             .compressed()
@@ -55,12 +53,13 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-fn compare(target: &Target, conditions: &Conditions) -> Result<CompareSecrets, Fault> {
+fn compare(request: &Head) -> Result<CompareSecrets, Fault> {
+    let target = &request.target;
     let environments = target.query("environments")?.map(CompareSecrets::environments);
     Ok(CompareSecrets {
         project: target.project(),
         environments: environments.transpose()?,
         equal: target.flag("equal")?.unwrap_or_default(),
-        precondition: conditions.precondition(),
+        precondition: request.precondition(),
     })
 }

@@ -4,31 +4,33 @@ use secrets_core::projects::{
     CreateProject, DeleteProject, GetProject, ListProjects, NewProject, Project, ProjectChange,
     RestoreProject, UpdateProject,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/projects";
 const ONE: &str = "/api/v1/projects/{projectId}";
 const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|_| known(ListProjects));
-    let create =
-        body(LIMIT).map(|body: Body| async { Ok(CreateProject { project: body.json().await? }) });
-    let get = target().map(|target: Target| known(GetProject { project: target.project() }));
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(UpdateProject { project: target.project(), change: body.json().await? })
-    });
-    let delete = target().map(|target: Target| known(DeleteProject { project: target.project() }));
-    let restore =
-        target().map(|target: Target| known(RestoreProject { project: target.project() }));
+    let list = |_: Request| known(ListProjects);
+    let create = |request: Request| async {
+        Ok(CreateProject { project: request.body(LIMIT).json().await? })
+    };
+    let get = |request: Request| known(GetProject { project: request.target.project() });
+    let update = |request: Request| async move {
+        Ok(UpdateProject {
+            project: request.target.project(),
+            change: request.body(LIMIT).json().await?,
+        })
+    };
+    let delete = |request: Request| known(DeleteProject { project: request.target.project() });
+    let restore = |request: Request| known(RestoreProject { project: request.target.project() });
     vec![
         api.route(Method::GET, ALL, Shape::Named("projects"), list)
             .list_of::<Project>()

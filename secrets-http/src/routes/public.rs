@@ -1,6 +1,7 @@
 //! `/health`, `/health/live` and `/api/v1`: readiness, liveness and API version.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::Arc;
 
 use secrets_core::Service;
@@ -12,15 +13,14 @@ use secrets_core::runtime::{Supervisor, WorkerHealth};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
-use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
 use crate::serve::reply::{self, Envelope};
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
-use crate::serve::target::target;
 
 /// Health, version and build time of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -100,29 +100,30 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let (service, supervisor) = (Arc::clone(&api.service), supervisor.clone());
     let envelope = api.envelope;
     let stopping = api.stopping.clone();
-    let health = target().then(move |_| {
+    let health = move |_: Request| {
         let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
         let is_stopping = stopping.has_begun();
         async move { health(&service, &supervisor, is_stopping, envelope).await }
-    });
+    };
     // Uses neither the store nor the workers, so that a failure of these does not restart the
     // process.
-    let live = target()
-        .map(move |_| reply::object(StatusCode::OK, &LivenessResponse { status: "ok" }, envelope));
+    let live = move |_: Request| {
+        ready(reply::object(StatusCode::OK, &LivenessResponse { status: "ok" }, envelope))
+    };
     let bundle_signer = api.service.bundle_signer();
     let greeting = Greeting { message: "secrets API", version: "1.0.0", bundle_signer };
-    let greet = target().map(move |_| reply::object(StatusCode::OK, &greeting, envelope));
+    let greet = move |_: Request| ready(reply::object(StatusCode::OK, &greeting, envelope));
     vec![
-        Route::public(Method::GET, "/health", "health", health.boxed())
+        Route::public(Method::GET, "/health", "health", handler(health))
             .id("getHealth")
             .summary("Check the health of the service")
             .response(200, health_body())
             .response(503, health_body()),
-        Route::public(Method::GET, "/health/live", "liveness", live.boxed())
+        Route::public(Method::GET, "/health/live", "liveness", handler(live))
             .id("getLiveness")
             .summary("Check that the process is running, without its database and workers")
             .response(200, vec![Content::json(Described::of::<LivenessResponse>())]),
-        Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
+        Route::public(Method::GET, "/api/v1", "greeting", handler(greet))
             .id("getApiVersion")
             .summary("Get the API name and version, and the signer of bundles")
             .response(200, vec![Content::json(Described::of::<Greeting>())]),

@@ -9,17 +9,17 @@ use secrets_core::rotations::{
     NewRotation, ReadRotationHistory, RotateNow, Rotation, RotationChange, TestConnection,
     TestRotation, UpdateRotation,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::openapi::Form;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations";
 const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test";
@@ -41,10 +41,13 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 }
 
 fn environment_routes(api: &Api) -> [Route; 2] {
-    let list = target().map(|target: Target| known(ListRotations { at: target.environment() }));
-    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(CreateRotation { at: target.environment(), rotation: body.json().await? })
-    });
+    let list = |request: Request| known(ListRotations { at: request.target.environment() });
+    let create = |request: Request| async move {
+        Ok(CreateRotation {
+            at: request.target.environment(),
+            rotation: request.body(LIMIT).json().await?,
+        })
+    };
     [
         api.route(Method::GET, ALL, Shape::Named("rotations"), list)
             .list_of::<Rotation>()
@@ -59,20 +62,20 @@ fn environment_routes(api: &Api) -> [Route; 2] {
 }
 
 fn rotation_routes(api: &Api) -> [Route; 4] {
-    let get = target().map(|target: Target| {
-        let (at, name) = path_and_name(&target);
+    let get = |request: Request| {
+        let (at, name) = path_and_name(&request.target);
         known(GetRotation { at, name })
-    });
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        let (at, name) = path_and_name(&target);
-        let change: RotationChange = body.json().await?;
+    };
+    let update = |request: Request| async move {
+        let (at, name) = path_and_name(&request.target);
+        let change: RotationChange = request.body(LIMIT).json().await?;
         Ok(UpdateRotation { at, name, change })
-    });
-    let delete = target().map(|target: Target| ready(delete(&target)));
-    let history = target().map(|target: Target| {
-        let (at, name) = path_and_name(&target);
+    };
+    let delete = |request: Request| ready(delete(&request.target));
+    let history = |request: Request| {
+        let (at, name) = path_and_name(&request.target);
         known(ReadRotationHistory { at, name })
-    });
+    };
     [
         api.route(Method::GET, ONE, Shape::Bare, get).id("getRotation").summary("Get a rotation"),
         api.route(Method::PUT, ONE, Shape::Bare, update)
@@ -97,17 +100,20 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
 /// Returns the routes that wait for a response of the target database. Their responses may take up
 /// to a minute.
 fn database_routes(api: &Api) -> [Route; 3] {
-    let test = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(TestConnection { at: target.environment(), candidate: body.json().await? })
-    });
-    let test_one = target().map(|target: Target| {
-        let (at, name) = path_and_name(&target);
+    let test = |request: Request| async move {
+        Ok(TestConnection {
+            at: request.target.environment(),
+            candidate: request.body(LIMIT).json().await?,
+        })
+    };
+    let test_one = |request: Request| {
+        let (at, name) = path_and_name(&request.target);
         known(TestRotation { at, name })
-    });
-    let rotate = target().map(|target: Target| {
-        let (at, name) = path_and_name(&target);
+    };
+    let rotate = |request: Request| {
+        let (at, name) = path_and_name(&request.target);
         known(RotateNow { at, name })
-    });
+    };
     [
         api.route(Method::POST, TEST, Shape::Bare, test)
             .id("testConnection")

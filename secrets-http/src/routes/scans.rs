@@ -5,32 +5,33 @@ use secrets_core::scans::{
     CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, Scan, ScanWithFindings,
     UpdateFinding,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::openapi::{Content, Described, Form};
 use crate::serve::api::Api;
-use crate::serve::body::{BULK_LIMIT, Body, LIMIT, body};
+use crate::serve::body::{BULK_LIMIT, LIMIT};
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const ALL: &str = "/api/v1/scans";
 const ONE: &str = "/api/v1/scans/{id}";
 const FINDING: &str = "/api/v1/scans/{id}/findings/{findingId}";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let create =
-        body(BULK_LIMIT).map(|body: Body| async { Ok(CreateScan { scan: body.json().await? }) });
-    let list = target().map(|target: Target| std::future::ready(list(&target)));
-    let get = target().map(|target: Target| known(GetScan { scan: target.id("id") }));
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        let (scan, finding) = (target.id("id"), target.id("findingId"));
-        Ok(UpdateFinding { scan, finding, change: body.json().await? })
-    });
-    let delete = target().map(|target: Target| known(DeleteScan { scan: target.id("id") }));
+    let create = |request: Request| async {
+        Ok(CreateScan { scan: request.body(BULK_LIMIT).json().await? })
+    };
+    let list = |request: Request| std::future::ready(list(&request.target));
+    let get = |request: Request| known(GetScan { scan: request.target.id("id") });
+    let update = |request: Request| async move {
+        let (scan, finding) = (request.target.id("id"), request.target.id("findingId"));
+        Ok(UpdateFinding { scan, finding, change: request.body(LIMIT).json().await? })
+    };
+    let delete = |request: Request| known(DeleteScan { scan: request.target.id("id") });
     vec![
         api.route(Method::GET, ALL, Shape::Named("scans"), list)
             .list_of::<Scan>()

@@ -11,7 +11,6 @@ use secrets_core::secrets::{
     HistoryEntry, ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory,
     RollBackSecret, Rollback, Secret, SecretChange, SubmittedImport, UpdateSecret,
 };
-use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
 use warp::http::{HeaderValue, Method};
 use warp::reply::Response;
@@ -19,12 +18,13 @@ use warp::reply::Response;
 use super::{import, known};
 use crate::openapi::{Content, Described, Form, Variant};
 use crate::serve::api::Api;
-use crate::serve::body::{BULK_LIMIT, Body, LIMIT, body};
-use crate::serve::conditions::{Conditions, WithTag, conditions};
+use crate::serve::body::LIMIT;
+use crate::serve::conditions::WithTag;
 use crate::serve::fault::Fault;
 use crate::serve::reply::{Envelope, Render, Shape};
+use crate::serve::request::{Head, Request};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
@@ -63,18 +63,22 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn environment_routes(api: &Api) -> Vec<Route> {
-    let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
-        known(ListSecrets { at: target.environment(), precondition: conditions.precondition() })
-    });
-    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(CreateSecret { at: target.environment(), secret: body.json().await? })
-    });
-    let export = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(export(&target, &conditions)));
-    let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
-    });
+    let list = |request: Request| {
+        known(ListSecrets {
+            at: request.target.environment(),
+            precondition: request.precondition(),
+        })
+    };
+    let create = |request: Request| async move {
+        Ok(CreateSecret {
+            at: request.target.environment(),
+            secret: request.body(LIMIT).json().await?,
+        })
+    };
+    let export = |request: Request| ready(export(&request));
+    let import = |request: Request| async move {
+        Ok(ImportSecrets { at: request.target.environment(), import: import::read(request).await? })
+    };
     vec![
         api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
             .list_of::<Secret>()
@@ -130,9 +134,12 @@ fn environment_routes(api: &Api) -> Vec<Route> {
 }
 
 fn bundle_route(api: &Api) -> Route {
-    let bundle = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(ExportBundle { at: target.environment(), bundle: body.json().await? })
-    });
+    let bundle = |request: Request| async move {
+        Ok(ExportBundle {
+            at: request.target.environment(),
+            bundle: request.body(LIMIT).json().await?,
+        })
+    };
     api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
         .id("exportBundle")
         .summary("Export all secrets of an environment as an encrypted offline bundle")
@@ -142,12 +149,11 @@ fn bundle_route(api: &Api) -> Route {
 }
 
 fn secret_routes(api: &Api) -> [Route; 3] {
-    let get = target()
-        .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
-    let update = target().and(conditions()).and(body(LIMIT)).map(update);
-    let delete = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
+    let get = |request: Request| {
+        known(GetSecret { at: request.target.environment(), key: key(&request.target) })
+    };
+    let update = update;
+    let delete = |request: Request| ready(delete(&request));
     [
         api.route(Method::GET, ONE, Shape::Named("secret"), get)
             .variant(SECRET_WITH_VALUE)
@@ -172,8 +178,8 @@ fn secret_routes(api: &Api) -> [Route; 3] {
 }
 
 fn version_routes(api: &Api) -> [Route; 2] {
-    let history = target().map(|target: Target| ready(history(&target)));
-    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
+    let history = |request: Request| ready(history(&request.target));
+    let roll_back = roll_back;
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .list_of::<HistoryEntry>()
@@ -203,15 +209,17 @@ fn key(target: &Target) -> KeyRef {
     KeyRef::new(target.parameter("key"))
 }
 
-async fn update(target: Target, conditions: Conditions, body: Body) -> Result<UpdateSecret, Fault> {
-    let mut change: SecretChange = body.json().await?;
-    change.expected_version = conditions.expected(change.expected_version)?;
-    Ok(UpdateSecret { at: target.environment(), key: key(&target), change })
+async fn update(request: Request) -> Result<UpdateSecret, Fault> {
+    let head = request.head();
+    let mut change: SecretChange = request.body(LIMIT).json().await?;
+    change.expected_version = head.expected(change.expected_version)?;
+    Ok(UpdateSecret { at: head.target.environment(), key: key(&head.target), change })
 }
 
-fn delete(target: &Target, conditions: &Conditions) -> Result<DeleteSecret, Fault> {
+fn delete(request: &Head) -> Result<DeleteSecret, Fault> {
+    let target = &request.target;
     let stated = target.number("expected_version")?;
-    let expected_version = conditions.expected(stated)?;
+    let expected_version = request.expected(stated)?;
     Ok(DeleteSecret { at: target.environment(), key: key(target), expected_version })
 }
 
@@ -225,17 +233,15 @@ fn history(target: &Target) -> Result<ReadHistory, Fault> {
     })
 }
 
-async fn roll_back(
-    target: Target,
-    conditions: Conditions,
-    body: Body,
-) -> Result<RollBackSecret, Fault> {
-    let mut rollback: Rollback = body.json().await?;
-    rollback.expected_version = conditions.expected(rollback.expected_version)?;
-    Ok(RollBackSecret { at: target.environment(), key: key(&target), rollback })
+async fn roll_back(request: Request) -> Result<RollBackSecret, Fault> {
+    let head = request.head();
+    let mut rollback: Rollback = request.body(LIMIT).json().await?;
+    rollback.expected_version = head.expected(rollback.expected_version)?;
+    Ok(RollBackSecret { at: head.target.environment(), key: key(&head.target), rollback })
 }
 
-fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fault> {
+fn export(request: &Head) -> Result<ExportSecrets, Fault> {
+    let target = &request.target;
     let format = target.query("format")?.map(str::parse).transpose();
     let format = format.map_err(|rule: &str| Error::invalid("format", rule))?;
     let name = target.query("name")?.map(str::parse).transpose();
@@ -244,7 +250,7 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
         at: target.environment(),
         format,
         name,
-        precondition: conditions.precondition(),
+        precondition: request.precondition(),
     })
 }
 

@@ -1,11 +1,12 @@
 //! `/api/v1/auth`: sessions of the caller, signing out, and the sign-in method for browsers.
 
+use std::future::ready;
+
 use secrets_core::sessions::{
     ListSessions, RevokeOtherSessions, RevokeSession, RevokedSessions, SignOut, UserSession,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
-use warp::Filter as _;
 use warp::http::header::{HeaderName, SET_COOKIE};
 use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
@@ -15,9 +16,9 @@ use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::reply::{self, Envelope, Shape};
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
 use crate::serve::session_cookie;
-use crate::serve::target::{Target, target};
 
 const CONFIG: &str = "/api/v1/auth/config";
 const SESSIONS: &str = "/api/v1/auth/sessions";
@@ -53,13 +54,13 @@ impl SignInConfig {
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let (config, envelope) = (SignInConfig::of(&api.sign_in), api.envelope);
-    let config = target().map(move |_| reply::object(StatusCode::OK, &config, envelope));
-    let list = target().map(|_| known(ListSessions));
-    let revoke = target().map(|target: Target| known(RevokeSession { session: target.id("id") }));
-    let revoke_others = target().map(|_| known(RevokeOtherSessions));
-    let sign_out = target().map(|_| known(SignOut));
+    let config = move |_: Request| ready(reply::object(StatusCode::OK, &config, envelope));
+    let list = |_: Request| known(ListSessions);
+    let revoke = |request: Request| known(RevokeSession { session: request.target.id("id") });
+    let revoke_others = |_: Request| known(RevokeOtherSessions);
+    let sign_out = |_: Request| known(SignOut);
     vec![
-        Route::public(Method::GET, CONFIG, "sign_in.config", config.boxed())
+        Route::public(Method::GET, CONFIG, "sign_in.config", handler(config))
             .id("getSignInConfig")
             .summary("Get the ways in which browsers sign in")
             .response(200, vec![Content::json(Described::of::<SignInConfig>())]),

@@ -7,12 +7,11 @@ use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Identity, Subject};
 use secrets_core::sessions::StartBrowserSession;
 use serde::{Deserialize, Serialize};
-use warp::Filter as _;
 use warp::http::header::{LOCATION, SET_COOKIE};
 use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::{self, Visit, escape_html};
+use super::page::{self, Visit, escape_html, visited};
 use crate::adapters::identity::{AuthorizationResponse, CodeFlow, SignInSecrets};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
@@ -59,14 +58,10 @@ struct SignInState {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let visit = page::visit(api);
-    let begin = visit.clone().then(async |visit: Visit| visit.begin().await);
-    let finish = visit.clone().then(async |visit: Visit| visit.finish().await);
-    let dev = visit.then(async |visit: Visit| visit.redeem_link().await);
     vec![
-        Route::public(Method::GET, BEGIN, "sign_in.begin", begin.boxed()),
-        Route::public(Method::GET, CALLBACK, "sign_in.finish", finish.boxed()),
-        Route::public(Method::GET, DEV, "sign_in.dev", dev.boxed()),
+        Route::public(Method::GET, BEGIN, "sign_in.begin", visited(api, Visit::begin)),
+        Route::public(Method::GET, CALLBACK, "sign_in.finish", visited(api, Visit::finish)),
+        Route::public(Method::GET, DEV, "sign_in.dev", visited(api, Visit::redeem_link)),
     ]
 }
 
@@ -88,7 +83,7 @@ impl Visit {
 
     async fn start(&self) -> Result<Response, Fault> {
         let flow = self.flow()?;
-        let return_to = self.target.query("return_to")?.unwrap_or("/");
+        let return_to = self.head.target.query("return_to")?.unwrap_or("/");
         if !is_own_path(return_to) {
             let rule = "must be a path of this service";
             return Err(Error::invalid("return_to", rule).into());
@@ -121,7 +116,7 @@ impl Visit {
     async fn signed_in(&self) -> Result<Response, Fault> {
         let flow = self.flow()?;
         let state = self.state().ok_or(ENDED)?;
-        let parameter = |name| self.target.query(name).map_err(|_| ENDED);
+        let parameter = |name| self.head.target.query(name).map_err(|_| ENDED);
         if parameter("state")? != Some(state.secrets.state.as_str()) {
             return Err(ENDED.into());
         }
@@ -139,7 +134,7 @@ impl Visit {
     async fn redeem_link(self) -> Response {
         let identity = match self.api.sign_in.as_ref() {
             BrowserSignIn::Dev(links) => {
-                let code = self.target.query("code").ok().flatten().unwrap_or_default();
+                let code = self.head.target.query("code").ok().flatten().unwrap_or_default();
                 links.redeem(code, self.api.clock.now()).ok_or(UNUSABLE_CODE)
             }
             BrowserSignIn::Off | BrowserSignIn::Provider(_) => {
@@ -154,12 +149,12 @@ impl Visit {
     }
 
     async fn start_session(&self, identity: Identity, path: &str) -> Result<Response, Fault> {
-        let user_agent = self.origin.agent.clone();
+        let user_agent = self.head.caller.origin.agent.clone();
         let task = async { Ok(StartBrowserSession { identity, user_agent }) };
-        let caller = Caller::anonymous(self.origin.clone());
+        let caller = Caller::anonymous(self.head.caller.origin.clone());
         let session = self.api.perform(task, caller).await?;
         let seconds = session.expires_at.timestamp() - self.api.clock.now().timestamp();
-        let base = self.base.as_ref();
+        let base = self.head.base.as_ref();
         let mut response = page::forwarding_page(TITLE, base, path);
         let cookie = SessionCookie::of(base).set(&session.token, seconds);
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -179,7 +174,7 @@ impl Visit {
     /// Decrypts the data of the sign-in from the cookie. Returns `None` if there is none, or if it
     /// has expired.
     fn state(&self) -> Option<SignInState> {
-        let [sealed] = cookies(&self.headers, self.state_cookie())[..] else { return None };
+        let [sealed] = cookies(&self.head.headers, self.state_cookie())[..] else { return None };
         let json = self.api.service.open_sign_in(sealed).ok()?;
         let state: SignInState = serde_json::from_slice(&json).ok()?;
         (self.api.clock.now().timestamp() < state.expires_at).then_some(state)
@@ -205,7 +200,7 @@ impl Visit {
 
     fn sign_in_failure(&self, fault: Fault) -> Response {
         let link = if self.api.sign_in.has_provider() {
-            let again = escape_html(&link(self.base.as_ref(), "/"));
+            let again = escape_html(&link(self.head.base.as_ref(), "/"));
             format!("<p><a class=\"main\" href=\"{again}\">Sign in</a></p>\n")
         } else {
             String::new()

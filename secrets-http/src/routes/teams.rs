@@ -1,21 +1,20 @@
 //! `/api/v1/teams`: listing and creating teams, and getting a team.
 
 use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam, TeamWithMembers};
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|_| known(ListTeams));
+    let list = |_: Request| known(ListTeams);
     let create =
-        body(LIMIT).map(|body: Body| async { Ok(CreateTeam { team: body.json().await? }) });
-    let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
+        |request: Request| async { Ok(CreateTeam { team: request.body(LIMIT).json().await? }) };
+    let get = |request: Request| known(GetTeam { team: request.target.id("teamId") });
     vec![
         api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list)
             .list_of::<TeamWithMembers>()

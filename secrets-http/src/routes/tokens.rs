@@ -6,17 +6,17 @@ use secrets_core::model::{Error, ids};
 use secrets_core::tokens::{
     CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, ServiceToken, TokenRotation,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::openapi::{Form, Variant};
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 /// Variant of the schema of a service token that contains the token's text. Only creation and
 /// rotation return it.
@@ -24,13 +24,16 @@ const TOKEN_WITH_TEXT: Variant =
     Variant { name: "ServiceTokenWithToken", present: &["token"], absent: &[] };
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|target: Target| ready(list(&target)));
+    let list = |request: Request| ready(list(&request.target));
     let create =
-        body(LIMIT).map(|body: Body| async { Ok(CreateToken { token: body.json().await? }) });
-    let delete = target().map(|target: Target| known(DeleteToken { token: target.id("id") }));
-    let rotate = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(RotateToken { token: target.id("id"), rotation: body.json_if_any().await? })
-    });
+        |request: Request| async { Ok(CreateToken { token: request.body(LIMIT).json().await? }) };
+    let delete = |request: Request| known(DeleteToken { token: request.target.id("id") });
+    let rotate = |request: Request| async move {
+        Ok(RotateToken {
+            token: request.target.id("id"),
+            rotation: request.body(LIMIT).json_if_any().await?,
+        })
+    };
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
             .list_of::<ServiceToken>()

@@ -19,7 +19,6 @@ use secrets_core::runtime::Supervisor;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval_at};
-use warp::Filter as _;
 use warp::filters::BoxedFilter;
 use warp::http::{HeaderMap, Method};
 use warp::reply::{Reply as _, Response};
@@ -30,8 +29,9 @@ use crate::openapi::Content;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 const PROJECT: &str = "/api/v1/projects/{projectId}/watch";
@@ -76,20 +76,16 @@ fn filter(
     operation: impl Fn(&Target) -> Operation + Copy + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)> {
     let (api, stopped) = (api.clone(), supervisor.stopped());
-    target()
-        .and(warp::ext::get::<Caller>())
-        .and(warp::header::headers_cloned())
-        .then(move |target: Target, caller: Caller, headers: HeaderMap| {
-            let (api, stopped) = (api.clone(), stopped.clone());
-            let operation = operation(&target);
-            async move {
-                match begin(&api, operation, caller, &headers).await {
-                    Ok((watcher, first)) => watcher.stream(first, stopped),
-                    Err(fault) => fault.into_response(api.clock.now()),
-                }
+    handler(move |request: Request| {
+        let (api, stopped) = (api.clone(), stopped.clone());
+        let operation = operation(&request.target);
+        async move {
+            match begin(&api, operation, request.caller.clone(), &request.headers).await {
+                Ok((watcher, first)) => watcher.stream(first, stopped),
+                Err(fault) => fault.into_response(api.clock.now()),
             }
-        })
-        .boxed()
+        }
+    })
 }
 
 /// Operation that reads the revisions of the watched environment or project.

@@ -1,20 +1,21 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`:
 //! webhooks of a rotation.
 
+use secrets_core::model::EnvironmentPath;
 use secrets_core::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
     Webhook, WebhookDelivery,
 };
-use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
 use crate::openapi::Variant;
 use crate::serve::api::Api;
-use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
+use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::{Target, target};
+use crate::serve::target::Target;
 
 const ALL: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
@@ -29,30 +30,31 @@ const WEBHOOK_WITH_SECRET: Variant =
     Variant { name: "RotationWebhookWithSecret", present: &["secret"], absent: &[] };
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|target: Target| {
-        known(ListWebhooks { at: target.environment(), rotation: rotation(&target) })
-    });
-    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        let (at, rotation) = (target.environment(), rotation(&target));
-        Ok(CreateWebhook { at, rotation, webhook: body.json().await? })
-    });
-    let delete = target().map(|target: Target| {
-        let (at, rotation) = (target.environment(), rotation(&target));
-        known(DeleteWebhook { at, rotation, webhook: target.id("webhookId") })
-    });
-    let test = target().map(|target: Target| {
-        let (at, rotation) = (target.environment(), rotation(&target));
-        known(TestWebhook { at, rotation, webhook: target.id("webhookId") })
-    });
-    let deliveries = target().map(|target: Target| {
-        let (at, rotation) = (target.environment(), rotation(&target));
-        known(ListDeliveries { at, rotation, webhook: target.id("webhookId") })
-    });
-    let redeliver = target().map(|target: Target| {
-        let (at, rotation) = (target.environment(), rotation(&target));
-        let (webhook, delivery) = (target.id("webhookId"), target.id("deliveryId"));
+    let list = |request: Request| {
+        let (at, rotation) = path_and_rotation(&request.target);
+        known(ListWebhooks { at, rotation })
+    };
+    let create = |request: Request| async move {
+        let (at, rotation) = path_and_rotation(&request.target);
+        Ok(CreateWebhook { at, rotation, webhook: request.body(LIMIT).json().await? })
+    };
+    let delete = |request: Request| {
+        let (at, rotation) = path_and_rotation(&request.target);
+        known(DeleteWebhook { at, rotation, webhook: request.target.id("webhookId") })
+    };
+    let test = |request: Request| {
+        let (at, rotation) = path_and_rotation(&request.target);
+        known(TestWebhook { at, rotation, webhook: request.target.id("webhookId") })
+    };
+    let deliveries = |request: Request| {
+        let (at, rotation) = path_and_rotation(&request.target);
+        known(ListDeliveries { at, rotation, webhook: request.target.id("webhookId") })
+    };
+    let redeliver = |request: Request| {
+        let (at, rotation) = path_and_rotation(&request.target);
+        let (webhook, delivery) = (request.target.id("webhookId"), request.target.id("deliveryId"));
         known(Redeliver { at, rotation, webhook, delivery })
-    });
+    };
     vec![
         api.route(Method::GET, ALL, Shape::Bare, list)
             .list_of::<Webhook>()
@@ -79,6 +81,6 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-fn rotation(target: &Target) -> String {
-    target.parameter("rotationName").to_owned()
+fn path_and_rotation(target: &Target) -> (EnvironmentPath, String) {
+    (target.environment(), target.parameter("rotationName").to_owned())
 }

@@ -6,12 +6,11 @@ use std::time::Instant;
 
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Task};
-use secrets_core::model::{Clock, Origin};
+use secrets_core::model::Clock;
 use secrets_core::runtime::WatchRegistry;
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
-use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
 use crate::serve::accept::Stopping;
@@ -19,6 +18,7 @@ use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::fault::Fault;
 use crate::serve::memory::{BodyMemory, MemoryBudget, Reservation};
 use crate::serve::reply::{Envelope, Render};
+use crate::serve::request::{Request, handler};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
 
@@ -46,19 +46,18 @@ pub struct Api {
 impl Api {
     /// Creates a route that performs a task (an operation of `secrets-core`).
     ///
-    /// `request` parses a request into a future that yields the task. The future is awaited only if
+    /// `parse` turns a request into a future that yields the task. The future is awaited only if
     /// the kind of credential is permitted. So the responses 401 (no valid credential) and 403
     /// (wrong kind of credential) take precedence over the response to an invalid body.
-    pub fn route<T, F, W>(
+    pub fn route<T, W>(
         &self,
         method: Method,
         template: &'static str,
         shape: impl Render<T::Output>,
-        request: F,
+        parse: impl Fn(Request) -> W + Send + Sync + 'static,
     ) -> Route
     where
         T: Task,
-        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         Route {
@@ -69,61 +68,55 @@ impl Api {
             has_large_output: T::HAS_LARGE_OUTPUT,
             doc: Doc::of(shape.answers()),
             is_path_shared: false,
-            filter: self.answer(shape, request, warp::ext::get::<Caller>()),
+            filter: self.answer(shape, parse),
         }
     }
 
     /// Creates a public route, which performs a task as an anonymous caller. No credential is
     /// required.
-    pub fn public<T, F, W>(
+    pub fn public<T, W>(
         &self,
         method: Method,
         template: &'static str,
         shape: impl Render<T::Output>,
-        request: F,
+        parse: impl Fn(Request) -> W + Send + Sync + 'static,
     ) -> Route
     where
         T: Task,
-        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
-        let anonymous = warp::ext::get::<Origin>().map(Caller::anonymous);
         let doc = Doc::of(shape.answers());
-        let filter = self.answer(shape, request, anonymous);
+        let filter = self.answer(shape, parse);
         Route { doc, ..Route::public(method, template, T::NAME, filter) }
     }
 
-    fn answer<T, F, W>(
+    fn answer<T, W>(
         &self,
         shape: impl Render<T::Output>,
-        request: F,
-        caller: impl Filter<Extract = (Caller,), Error = Rejection> + Clone + Send + Sync + 'static,
+        parse: impl Fn(Request) -> W + Send + Sync + 'static,
     ) -> BoxedFilter<(Response,)>
     where
         T: Task,
-        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let api = self.clone();
-        request
-            .and(caller)
-            .and(warp::ext::get::<BodyMemory>())
-            .then(move |task: W, caller: Caller, memory: BodyMemory| {
-                let (api, shape) = (api.clone(), shape.clone());
-                async move {
-                    match api.perform_in_memory(task, caller, memory).await {
-                        Ok((output, prepared)) => {
-                            let mut response = shape.render(&output, api.envelope);
-                            if let Some(prepared) = prepared {
-                                prepared.put(response.extensions_mut());
-                            }
-                            response
+        handler(move |request| {
+            let (api, shape) = (api.clone(), shape.clone());
+            let (caller, memory) = (request.caller.clone(), request.memory());
+            let task = parse(request);
+            async move {
+                match api.perform_in_memory(task, caller, memory).await {
+                    Ok((output, prepared)) => {
+                        let mut response = shape.render(&output, api.envelope);
+                        if let Some(prepared) = prepared {
+                            prepared.put(response.extensions_mut());
                         }
-                        Err(fault) => fault.into_response(api.clock.now()),
+                        response
                     }
+                    Err(fault) => fault.into_response(api.clock.now()),
                 }
-            })
-            .boxed()
+            }
+        })
     }
 
     /// Performs the task of a request as this caller. The future yields the task, for example after

@@ -1,22 +1,22 @@
 //! Request bodies, read on demand with a size limit and timeouts.
 
-use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use futures_util::{Stream, StreamExt};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
 use secrets_core::crypto::WipedBuffer;
 use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument as _, info_span};
-use warp::http::HeaderMap;
 use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use warp::{Filter, Rejection};
 use zeroize::Zeroizing;
 
 use crate::serve::fault::Fault;
 use crate::serve::memory::{BodyMemory, PART};
+use crate::serve::request::Head;
 
 /// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
@@ -34,33 +34,28 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Request body that has not been read yet, with its size limit.
 pub struct Body {
-    stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
-    headers: HeaderMap,
+    frames: Frames,
+    head: Arc<Head>,
     memory: BodyMemory,
     limit: usize,
 }
 
-/// Returns a filter that extracts the body of a request without reading it. The route reads it
-/// later.
-pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
-    let memory = warp::ext::get::<BodyMemory>();
-    warp::body::stream().and(warp::header::headers_cloned()).and(memory).map(
-        move |stream, headers, memory| Body {
-            stream: Box::pin(frames(stream)),
-            headers,
-            memory,
-            limit,
-        },
-    )
-}
+/// Frames of a request body.
+pub(super) type Frames = BoxStream<'static, Result<Bytes, warp::Error>>;
 
-fn frames(
-    stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send,
-) -> impl Stream<Item = Result<Bytes, warp::Error>> + Send {
-    stream.map(|frame| frame.map(|mut frame| frame.copy_to_bytes(frame.remaining())))
+/// Boxes the frames of a request body.
+pub(super) fn frames(
+    stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static,
+) -> Frames {
+    stream.map(|frame| frame.map(|mut frame| frame.copy_to_bytes(frame.remaining()))).boxed()
 }
 
 impl Body {
+    /// Creates the body of the request with this head.
+    pub(super) fn new(frames: Frames, head: Arc<Head>, memory: BodyMemory, limit: usize) -> Self {
+        Self { frames, head, memory, limit }
+    }
+
     /// True if the `Content-Type` header names this media type.
     pub fn is(&self, media_type: &str) -> bool {
         self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(media_type))
@@ -127,12 +122,12 @@ impl Body {
     }
 
     fn media_type(&self) -> Option<&str> {
-        let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
+        let value = self.head.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
         Some(value.split(';').next().unwrap_or_default().trim())
     }
 
     async fn read(self) -> Result<Zeroizing<Vec<u8>>, Fault> {
-        let encoding = self.headers.get(CONTENT_ENCODING);
+        let encoding = self.head.headers.get(CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
@@ -144,7 +139,7 @@ impl Body {
         self.memory.announce(self.max_size()).await?;
         let mut bytes = WipedBuffer::default();
         loop {
-            let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
+            let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.frames.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
             let Some(frame) = next else { return Ok(bytes.into_bytes()) };
             let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
@@ -158,7 +153,7 @@ impl Body {
 
     /// Returns the largest size that the body can have, in bytes: the announced size or the limit.
     fn max_size(&self) -> u64 {
-        let announced = self.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());
+        let announced = self.head.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());
         let limit = self.limit as u64;
         announced.and_then(|size| size.parse().ok()).map_or(limit, |size: u64| size.min(limit))
     }

@@ -4,6 +4,7 @@
 //! on its content, so an attacker who can observe lengths could guess values (BREACH).
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -15,6 +16,7 @@ use warp::http::{HeaderMap, HeaderValue, StatusCode};
 use warp::reply::Response;
 
 use crate::serve::memory::PART;
+use crate::serve::request::Head;
 use crate::serve::router::Route;
 
 /// Minimum size of a response that is compressed, in bytes.
@@ -24,16 +26,16 @@ impl Route {
     /// Makes a route compress its responses for clients that accept gzip. The responses must not
     /// contain values of secrets.
     pub(crate) fn compressed(self) -> Self {
-        let headers = warp::header::headers_cloned();
-        let filter = headers.and(self.filter).then(compressed).boxed();
+        let head = warp::ext::get::<Arc<Head>>();
+        let filter = head.and(self.filter).then(compressed).boxed();
         Self { filter, ..self }
     }
 }
 
-async fn compressed(request: HeaderMap, response: Response) -> Response {
+async fn compressed(request: Arc<Head>, response: Response) -> Response {
     let (mut head, body) = response.into_parts();
     head.headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if head.status != StatusCode::OK || !accepts_gzip(&request) {
+    if head.status != StatusCode::OK || !accepts_gzip(&request.headers) {
         return Response::from_parts(head, body);
     }
     // The body is in memory, so collecting it neither waits nor fails.

@@ -1,28 +1,17 @@
 //! Conditional requests: `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
-use std::convert::Infallible;
-
 use secrets_core::crypto::Tag;
 use secrets_core::model::Error;
 use secrets_core::secrets::{Precondition, WithETag};
-use warp::Filter;
 use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH, InvalidHeaderValue};
-use warp::http::{HeaderMap, HeaderValue, StatusCode};
+use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;
 
 use crate::openapi::Answer;
 use crate::serve::reply::{Envelope, Render};
+use crate::serve::request::Head;
 
-/// Condition headers of a request.
-#[derive(Debug, Clone)]
-pub struct Conditions(HeaderMap);
-
-/// Extracts the condition headers of a request.
-pub fn conditions() -> impl Filter<Extract = (Conditions,), Error = Infallible> + Copy {
-    warp::header::headers_cloned().map(Conditions)
-}
-
-impl Conditions {
+impl Head {
     /// Returns the precondition from `If-None-Match`: the ETags of the versions that the client
     /// already has.
     ///
@@ -31,7 +20,7 @@ impl Conditions {
     #[must_use]
     pub fn precondition(&self) -> Precondition {
         let mut tags = Vec::new();
-        for value in self.0.get_all(IF_NONE_MATCH) {
+        for value in self.headers.get_all(IF_NONE_MATCH) {
             let value = value.to_str().unwrap_or_default().trim();
             if value == "*" {
                 return Precondition::Any;
@@ -45,7 +34,7 @@ impl Conditions {
     /// `stated`, the value in the body or query. `*` matches any version. Fails if both are given
     /// and differ.
     pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
-        let mut values = self.0.get_all(IF_MATCH).iter();
+        let mut values = self.headers.get_all(IF_MATCH).iter();
         let Some(value) = values.next() else { return Ok(stated) };
         if values.next().is_some() {
             return Err(Error::invalid("If-Match", "must be given once"));
@@ -120,14 +109,19 @@ fn not_modified() -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use secrets_core::engine::Caller;
+    use secrets_core::model::Origin;
+    use warp::http::request::Request;
 
-    fn conditions(headers: &[(&'static str, &'static str)]) -> Conditions {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(*name, HeaderValue::from_static(value));
-        }
-        Conditions(map)
+    use super::*;
+    use crate::serve::target::Target;
+
+    fn conditions(headers: &[(&'static str, &'static str)]) -> Head {
+        let request = headers
+            .iter()
+            .fold(Request::get("/"), |request, (name, value)| request.header(*name, *value));
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        Head::take(&mut parts, Target::default(), Caller::anonymous(Origin::default()))
     }
 
     #[test]

@@ -28,9 +28,10 @@ use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::Authenticator;
 use crate::serve::links::{Links, base_of};
-use crate::serve::memory::{BodyMemory, Parts, Reservation};
+use crate::serve::memory::{Parts, Reservation};
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
+use crate::serve::request::Head;
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::spans;
 use crate::serve::target::Target;
@@ -178,7 +179,7 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                Ok(call_route(route, request, target, Some(caller)).await)
+                Ok(call_route(route, request, target, caller).await)
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
@@ -191,7 +192,7 @@ impl Host {
     async fn answer_public<B>(
         &self,
         route: &Route,
-        mut request: Request<B>,
+        request: Request<B>,
         target: Target,
         origin: Origin,
     ) -> (Response, Option<Window>)
@@ -211,8 +212,7 @@ impl Host {
             self.gate.count_refusal(Bound::Address);
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
-        request.extensions_mut().insert(origin);
-        (call_route(route, request, target, None).await, window)
+        (call_route(route, request, target, Caller::anonymous(origin)).await, window)
     }
 
     /// Adds the headers that all responses have.
@@ -259,20 +259,19 @@ impl Host {
 
 async fn call_route<B>(
     route: &Route,
-    mut request: Request<B>,
+    request: Request<B>,
     target: Target,
-    caller: Option<Caller>,
+    caller: Caller,
 ) -> Response
 where
     B: Body + Send + Sync + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    request.extensions_mut().insert(BodyMemory::default());
-    request.extensions_mut().insert(target);
-    if let Some(caller) = caller {
-        request.extensions_mut().insert(caller);
-    }
+    let (mut parts, body) = request.into_parts();
+    let head = Head::take(&mut parts, target, caller);
+    parts.extensions.insert(Arc::new(head));
+    let request = Request::from_parts(parts, body);
     let answered: Result<Response, Infallible> =
         warp::service(route.filter.clone()).call(request).await;
     answered.unwrap_or_else(|never| match never {})

@@ -2,8 +2,8 @@
 
 use hyper::HeaderMap;
 use hyper::header::HOST;
-use secrets_core::model::{BaseUrl, Error};
-use warp::{Filter, Rejection};
+use secrets_core::model::BaseUrl;
+use warp::http::Extensions;
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
@@ -22,20 +22,18 @@ pub struct Links {
 #[derive(Debug, Clone)]
 struct Base(Option<BaseUrl>);
 
-/// Returns a filter that extracts the base URL for links. Fails with 400 if no base URL is
-/// configured and the request has no usable `Host` header.
-pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Rejection> + Copy {
-    warp::ext::get::<Base>()
-        .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
-}
-
 /// Returns the base URL that [`Links::attach`] stored in the request.
 pub(crate) fn base_of<B>(request: &hyper::Request<B>) -> Option<&BaseUrl> {
     request.extensions().get::<Base>()?.0.as_ref()
 }
 
+/// Takes the base URL that [`Links::attach`] stored in these extensions of a request.
+pub(super) fn take(extensions: &mut Extensions) -> Option<BaseUrl> {
+    extensions.remove::<Base>()?.0
+}
+
 impl Links {
-    /// Stores the base URL in the request, for [`base_url`]. `X-Forwarded-Proto` is used only if
+    /// Stores the base URL in the request. `X-Forwarded-Proto` is used only if
     /// the request came through a trusted proxy.
     pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
         let base =

@@ -17,6 +17,7 @@ pub mod memory;
 pub mod metrics;
 pub mod path;
 pub mod reply;
+pub mod request;
 pub mod router;
 mod run_to_end;
 pub mod server;

@@ -1,25 +1,13 @@
 //! Path parameters and query parameters of a request.
 
-use std::sync::Arc;
-
 use secrets_core::model::{Code, EnvironmentPath, Error, FieldError, ProjectRef, ids};
 use uuid::Uuid;
-use warp::{Filter, Rejection};
 
 /// Decoded path parameters and query parameters of a request.
-#[derive(Debug, Clone, Default)]
-pub struct Target(Arc<Parts>);
-
 #[derive(Debug, Default)]
-struct Parts {
+pub struct Target {
     parameters: Vec<(&'static str, String)>,
     query: Vec<(String, String)>,
-}
-
-/// Returns a filter that extracts the parameters that [`Host`](super::host::Host) has stored in the
-/// request.
-pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
-    warp::ext::get::<Target>()
 }
 
 impl Target {
@@ -29,13 +17,13 @@ impl Target {
         // Form-decoded, because External Secrets Operator encodes a space as `+`.
         let query =
             query.and_then(|query| serde_urlencoded::from_str(query).ok()).unwrap_or_default();
-        Self(Arc::new(Parts { parameters, query }))
+        Self { parameters, query }
     }
 
     /// Returns a path parameter. The result is empty only if the route has no parameter with this
     /// name.
     pub fn parameter(&self, name: &str) -> &str {
-        let found = self.0.parameters.iter().find(|(known, _)| *known == name);
+        let found = self.parameters.iter().find(|(known, _)| *known == name);
         found.map_or("", |(_, value)| value)
     }
 
@@ -68,7 +56,7 @@ impl Target {
 
     /// Returns all values of a query parameter that may be repeated.
     pub fn queries(&self, name: &str) -> impl Iterator<Item = &str> {
-        let parts = self.0.query.iter().filter(move |(known, _)| known == name);
+        let parts = self.query.iter().filter(move |(known, _)| known == name);
         parts.map(|(_, value)| value.as_str())
     }
 
