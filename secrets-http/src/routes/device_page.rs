@@ -59,7 +59,7 @@ struct Form {
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sender = api.clone();
     let send = move |request: Request| {
-        let visit = Visit { api: sender.clone(), head: request.head() };
+        let visit = Visit::new(&sender, &request);
         visit.send(request.body(PUBLIC_LIMIT))
     };
     vec![

@@ -51,10 +51,15 @@ where
     R: Future<Output = Response> + Send + 'static,
 {
     let api = api.clone();
-    handler(move |request| answer(Visit { api: api.clone(), head: request.head() }))
+    handler(move |request| answer(Visit::new(&api, &request)))
 }
 
 impl Visit {
+    /// Creates the visit of this request.
+    pub(super) fn new(api: &Api, request: &Request) -> Self {
+        Self { api: api.clone(), head: request.head() }
+    }
+
     /// True if the service has a public address with the scheme `https`.
     pub(super) fn is_secure(&self) -> bool {
         self.head.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))

@@ -43,9 +43,8 @@ type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync
 
 /// Returns the filter of a route that answers requests with this function.
 ///
-/// All routes have the same type of filter. With filters of their own, composed of one filter for
-/// each part of a request, the compiler would check the bounds of each composition again, which
-/// was three quarters of the time to compile this crate.
+/// All routes have the same type of filter, because each further type of composed filters costs most
+/// of a second to compile (`docs/decisions/0071`).
 pub(crate) fn handler<R>(
     handle: impl Fn(Request) -> R + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)>
