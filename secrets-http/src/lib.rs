@@ -1,8 +1,8 @@
-//! The REST API of secrets: warp filters over `secrets-core`.
+//! The REST API of secrets: routes of warp over `secrets-core`.
 //!
 //! A request passes these stages of [`serve`]: `accept` (connections and their timeouts), `host`
 //! (path, request ID, headers, log), `gate` (authentication and rate limits), `router` (table of
-//! routes), its route in [`routes`] (parsing into an operation) and `api` (performing the
+//! routes), its route in [`routes`] (parsing a `request` into an operation) and `api` (performing the
 //! operation, rendering the response). [`adapters`] connect the service to identity providers, mail
 //! servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`] is the
 //! command-line program: settings, logs and commands.

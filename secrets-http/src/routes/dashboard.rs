@@ -24,7 +24,7 @@ use crate::serve::api::Api;
 use crate::serve::compression::accepts_gzip;
 use crate::serve::fault::Fault;
 use crate::serve::reply::Immutable;
-use crate::serve::request::{Head, Request, handler};
+use crate::serve::request::{Head, Request, route_filter};
 use crate::serve::router::Route;
 
 /// Path of the assets. Rate limits do not apply to requests for assets, because a page loads many.
@@ -53,10 +53,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     }
     let clock = Arc::clone(&api.clock);
     let file = move |request: Request| ready(file(&request, clock.as_ref()));
-    let file = Route::public(Method::GET, ASSET, "dashboard.file", handler(file));
+    let file = Route::public(Method::GET, ASSET, "dashboard.file", route_filter(file));
     let pages = PAGES.map(|template| {
         let page = |request: Request| ready(page(request.base.as_ref()));
-        Route::public(Method::GET, template, "dashboard.page", handler(page)).compressed()
+        Route::public(Method::GET, template, "dashboard.page", route_filter(page)).compressed()
     });
     pages.into_iter().chain([file]).collect()
 }

@@ -61,7 +61,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         let login: NewDeviceLogin = request.body(PUBLIC_LIMIT).json_or_form().await?;
         Ok(StartDeviceLogin { login, base: base? })
     };
-    let poll = |request: Request| async { read_poll(request.body(PUBLIC_LIMIT)).await };
+    let poll = |request: Request| read_poll(request.body(PUBLIC_LIMIT));
     let look_up = |request: Request| {
         known(LookUpDeviceLogin { code: UserCode::new(request.target.parameter("userCode")) })
     };

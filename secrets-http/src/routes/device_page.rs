@@ -15,14 +15,14 @@ use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
 use self::forms::{Entry, code_form, decision_form};
-use super::page::{Visit, email, visited};
+use super::page::{Visit, email, page_filter};
 use super::page_session;
 use crate::serve::api::Api;
 use crate::serve::body::{Body, PUBLIC_LIMIT};
 use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
 use crate::serve::gate;
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 
 const PAGE: &str = "/device";
@@ -57,14 +57,14 @@ struct Form {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let sender = api.clone();
-    let send = move |request: Request| {
-        let visit = Visit::new(&sender, &request);
-        visit.send(request.body(PUBLIC_LIMIT))
-    };
+    let open = page_filter(api, Visit::open);
+    let api = api.clone();
+    let send = route_filter(move |request: Request| {
+        Visit::new(&api, &request).send(request.body(PUBLIC_LIMIT))
+    });
     vec![
-        Route::public(Method::GET, PAGE, "device_login.page", visited(api, Visit::open)),
-        Route::public(Method::POST, PAGE, "device_login.page", handler(send)),
+        Route::public(Method::GET, PAGE, "device_login.page", open),
+        Route::public(Method::POST, PAGE, "device_login.page", send),
     ]
 }
 

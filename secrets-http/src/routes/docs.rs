@@ -13,7 +13,7 @@ use warp::reply::Response;
 use crate::openapi::{Content, Described, document};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 use secrets_core::runtime::Supervisor;
 
@@ -85,12 +85,12 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         }))
     };
     vec![
-        Route::public(Method::GET, DOCUMENT, "openapi.document", handler(describe))
+        Route::public(Method::GET, DOCUMENT, "openapi.document", route_filter(describe))
             .id("getOpenApiDocument")
             .summary("Get this OpenAPI document")
             .response(200, vec![Content::json(Described::anything().unwrapped())]),
-        Route::public(Method::GET, PAGE, "openapi.page", handler(page)),
-        Route::public(Method::GET, FILE, "openapi.file", handler(file)),
+        Route::public(Method::GET, PAGE, "openapi.page", route_filter(page)),
+        Route::public(Method::GET, FILE, "openapi.file", route_filter(file)),
     ]
 }
 

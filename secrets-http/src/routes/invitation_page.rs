@@ -6,7 +6,7 @@ use secrets_core::model::BaseUrl;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::{self, Visit, email, escape_html, visited};
+use super::page::{self, Visit, email, escape_html, page_filter};
 use super::page_session;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
@@ -22,8 +22,8 @@ const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
-        Route::public(Method::GET, PAGE, "invitation.page", visited(api, Visit::show)),
-        Route::public(Method::POST, PAGE, "invitation.page", visited(api, Visit::accept)),
+        Route::public(Method::GET, PAGE, "invitation.page", page_filter(api, Visit::show)),
+        Route::public(Method::POST, PAGE, "invitation.page", page_filter(api, Visit::accept)),
     ]
 }
 

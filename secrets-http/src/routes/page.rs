@@ -20,7 +20,7 @@ use warp::reply::Response;
 use super::dashboard;
 use crate::serve::api::Api;
 use crate::serve::fault::{Fault, Logged};
-use crate::serve::request::{Head, Request, handler};
+use crate::serve::request::{Head, Request, route_filter};
 use crate::serve::router::Route;
 use crate::serve::session_cookie::SessionCookie;
 
@@ -42,8 +42,8 @@ pub(super) struct Visit {
     pub(super) head: Arc<Head>,
 }
 
-/// Returns the filter of a route for a page, which answers visits with this function.
-pub(super) fn visited<R>(
+/// Returns the filter of the route of a page. It answers each visit with this function.
+pub(super) fn page_filter<R>(
     api: &Api,
     answer: impl Fn(Visit) -> R + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)>
@@ -51,7 +51,7 @@ where
     R: Future<Output = Response> + Send + 'static,
 {
     let api = api.clone();
-    handler(move |request| answer(Visit::new(&api, &request)))
+    route_filter(move |request| answer(Visit::new(&api, &request)))
 }
 
 impl Visit {
@@ -134,7 +134,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             page(StatusCode::OK, "secrets", base, &content)
         })
     };
-    vec![Route::public(Method::GET, "/", "start.page", handler(start))]
+    vec![Route::public(Method::GET, "/", "start.page", route_filter(start))]
 }
 
 /// Renders an HTML page with a header that contains its title, and the name and the address of the

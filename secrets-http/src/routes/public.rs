@@ -19,7 +19,7 @@ use warp::reply::Response;
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
 use crate::serve::reply::{self, Envelope};
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 
 /// Health, version and build time of the service.
@@ -114,16 +114,16 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let greeting = Greeting { message: "secrets API", version: "1.0.0", bundle_signer };
     let greet = move |_: Request| ready(reply::object(StatusCode::OK, &greeting, envelope));
     vec![
-        Route::public(Method::GET, "/health", "health", handler(health))
+        Route::public(Method::GET, "/health", "health", route_filter(health))
             .id("getHealth")
             .summary("Check the health of the service")
             .response(200, health_body())
             .response(503, health_body()),
-        Route::public(Method::GET, "/health/live", "liveness", handler(live))
+        Route::public(Method::GET, "/health/live", "liveness", route_filter(live))
             .id("getLiveness")
             .summary("Check that the process is running, without its database and workers")
             .response(200, vec![Content::json(Described::of::<LivenessResponse>())]),
-        Route::public(Method::GET, "/api/v1", "greeting", handler(greet))
+        Route::public(Method::GET, "/api/v1", "greeting", route_filter(greet))
             .id("getApiVersion")
             .summary("Get the API name and version, and the signer of bundles")
             .response(200, vec![Content::json(Described::of::<Greeting>())]),

@@ -1,5 +1,7 @@
 //! `/api/v1/scans`: scans for leaked credentials.
 
+use std::future::ready;
+
 use secrets_core::model::{Error, ProjectRef, ids};
 use secrets_core::scans::{
     CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, Scan, ScanWithFindings,
@@ -25,7 +27,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let create = |request: Request| async {
         Ok(CreateScan { scan: request.body(BULK_LIMIT).json().await? })
     };
-    let list = |request: Request| std::future::ready(list(&request.target));
+    let list = |request: Request| ready(list(&request.target));
     let get = |request: Request| known(GetScan { scan: request.target.id("id") });
     let update = |request: Request| async move {
         let (scan, finding) = (request.target.id("id"), request.target.id("findingId"));

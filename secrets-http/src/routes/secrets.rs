@@ -152,7 +152,6 @@ fn secret_routes(api: &Api) -> [Route; 3] {
     let get = |request: Request| {
         known(GetSecret { at: request.target.environment(), key: key(&request.target) })
     };
-    let update = update;
     let delete = |request: Request| ready(delete(&request));
     [
         api.route(Method::GET, ONE, Shape::Named("secret"), get)
@@ -179,7 +178,6 @@ fn secret_routes(api: &Api) -> [Route; 3] {
 
 fn version_routes(api: &Api) -> [Route; 2] {
     let history = |request: Request| ready(history(&request.target));
-    let roll_back = roll_back;
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .list_of::<HistoryEntry>()
@@ -212,14 +210,14 @@ fn key(target: &Target) -> KeyRef {
 async fn update(request: Request) -> Result<UpdateSecret, Fault> {
     let head = request.head();
     let mut change: SecretChange = request.body(LIMIT).json().await?;
-    change.expected_version = head.expected(change.expected_version)?;
+    change.expected_version = head.expected_version(change.expected_version)?;
     Ok(UpdateSecret { at: head.target.environment(), key: key(&head.target), change })
 }
 
 fn delete(request: &Head) -> Result<DeleteSecret, Fault> {
     let target = &request.target;
     let stated = target.number("expected_version")?;
-    let expected_version = request.expected(stated)?;
+    let expected_version = request.expected_version(stated)?;
     Ok(DeleteSecret { at: target.environment(), key: key(target), expected_version })
 }
 
@@ -236,7 +234,7 @@ fn history(target: &Target) -> Result<ReadHistory, Fault> {
 async fn roll_back(request: Request) -> Result<RollBackSecret, Fault> {
     let head = request.head();
     let mut rollback: Rollback = request.body(LIMIT).json().await?;
-    rollback.expected_version = head.expected(rollback.expected_version)?;
+    rollback.expected_version = head.expected_version(rollback.expected_version)?;
     Ok(RollBackSecret { at: head.target.environment(), key: key(&head.target), rollback })
 }
 

@@ -16,7 +16,7 @@ use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::reply::{self, Envelope, Shape};
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 use crate::serve::session_cookie;
 
@@ -60,7 +60,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let revoke_others = |_: Request| known(RevokeOtherSessions);
     let sign_out = |_: Request| known(SignOut);
     vec![
-        Route::public(Method::GET, CONFIG, "sign_in.config", handler(config))
+        Route::public(Method::GET, CONFIG, "sign_in.config", route_filter(config))
             .id("getSignInConfig")
             .summary("Get the ways in which browsers sign in")
             .response(200, vec![Content::json(Described::of::<SignInConfig>())]),

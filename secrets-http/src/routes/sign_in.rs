@@ -3,7 +3,6 @@
 //!
 //! The state of a sign-in is in an encrypted cookie, so any node can finish the sign-in.
 
-use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Identity, Subject};
 use secrets_core::sessions::StartBrowserSession;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use warp::http::header::{LOCATION, SET_COOKIE};
 use warp::http::{HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::{self, Visit, escape_html, visited};
+use super::page::{self, Visit, escape_html, page_filter};
 use crate::adapters::identity::{AuthorizationResponse, CodeFlow, SignInSecrets};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
@@ -59,9 +58,9 @@ struct SignInState {
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
-        Route::public(Method::GET, BEGIN, "sign_in.begin", visited(api, Visit::begin)),
-        Route::public(Method::GET, CALLBACK, "sign_in.finish", visited(api, Visit::finish)),
-        Route::public(Method::GET, DEV, "sign_in.dev", visited(api, Visit::redeem_link)),
+        Route::public(Method::GET, BEGIN, "sign_in.begin", page_filter(api, Visit::begin)),
+        Route::public(Method::GET, CALLBACK, "sign_in.finish", page_filter(api, Visit::finish)),
+        Route::public(Method::GET, DEV, "sign_in.dev", page_filter(api, Visit::redeem_link)),
     ]
 }
 
@@ -151,8 +150,7 @@ impl Visit {
     async fn start_session(&self, identity: Identity, path: &str) -> Result<Response, Fault> {
         let user_agent = self.head.caller.origin.agent.clone();
         let task = async { Ok(StartBrowserSession { identity, user_agent }) };
-        let caller = Caller::anonymous(self.head.caller.origin.clone());
-        let session = self.api.perform(task, caller).await?;
+        let session = self.api.perform(task, self.head.caller.clone()).await?;
         let seconds = session.expires_at.timestamp() - self.api.clock.now().timestamp();
         let base = self.head.base.as_ref();
         let mut response = page::forwarding_page(TITLE, base, path);

@@ -29,7 +29,7 @@ use crate::openapi::Content;
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 use crate::serve::target::Target;
 
@@ -76,7 +76,7 @@ fn filter(
     operation: impl Fn(&Target) -> Operation + Copy + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)> {
     let (api, stopped) = (api.clone(), supervisor.stopped());
-    handler(move |request: Request| {
+    route_filter(move |request: Request| {
         let (api, stopped) = (api.clone(), stopped.clone());
         let operation = operation(&request.target);
         async move {

@@ -18,7 +18,7 @@ use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::fault::Fault;
 use crate::serve::memory::{BodyMemory, MemoryBudget, Reservation};
 use crate::serve::reply::{Envelope, Render};
-use crate::serve::request::{Request, handler};
+use crate::serve::request::{Request, route_filter};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
 
@@ -100,9 +100,9 @@ impl Api {
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let api = self.clone();
-        handler(move |request| {
+        route_filter(move |request| {
             let (api, shape) = (api.clone(), shape.clone());
-            let (caller, memory) = (request.caller.clone(), request.memory());
+            let (caller, memory) = (request.caller.clone(), request.memory.clone());
             let task = parse(request);
             async move {
                 match api.perform_in_memory(task, caller, memory).await {

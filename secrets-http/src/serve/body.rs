@@ -1,11 +1,8 @@
 //! Request bodies, read on demand with a size limit and timeouts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::StreamExt as _;
 use secrets_core::crypto::WipedBuffer;
 use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
@@ -15,8 +12,8 @@ use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use zeroize::Zeroizing;
 
 use crate::serve::fault::Fault;
-use crate::serve::memory::{BodyMemory, PART};
-use crate::serve::request::Head;
+use crate::serve::memory::PART;
+use crate::serve::request::Request;
 
 /// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
@@ -34,26 +31,13 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Request body that has not been read yet, with its size limit.
 pub struct Body {
-    frames: Frames,
-    head: Arc<Head>,
-    memory: BodyMemory,
+    request: Request,
     limit: usize,
 }
 
-/// Frames of a request body.
-pub(super) type Frames = BoxStream<'static, Result<Bytes, warp::Error>>;
-
-/// Boxes the frames of a request body.
-pub(super) fn frames(
-    stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static,
-) -> Frames {
-    stream.map(|frame| frame.map(|mut frame| frame.copy_to_bytes(frame.remaining()))).boxed()
-}
-
 impl Body {
-    /// Creates the body of the request with this head.
-    pub(super) fn new(frames: Frames, head: Arc<Head>, memory: BodyMemory, limit: usize) -> Self {
-        Self { frames, head, memory, limit }
+    pub(super) fn new(request: Request, limit: usize) -> Self {
+        Self { request, limit }
     }
 
     /// True if the `Content-Type` header names this media type.
@@ -122,12 +106,12 @@ impl Body {
     }
 
     fn media_type(&self) -> Option<&str> {
-        let value = self.head.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
+        let value = self.request.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
         Some(value.split(';').next().unwrap_or_default().trim())
     }
 
     async fn read(self) -> Result<Zeroizing<Vec<u8>>, Fault> {
-        let encoding = self.head.headers.get(CONTENT_ENCODING);
+        let encoding = self.request.headers.get(CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
@@ -136,24 +120,26 @@ impl Body {
 
     async fn receive(mut self) -> Result<Zeroizing<Vec<u8>>, Fault> {
         let deadline = Instant::now() + BODY_TIMEOUT;
-        self.memory.announce(self.max_size()).await?;
+        self.request.memory.announce(self.max_size()).await?;
         let mut bytes = WipedBuffer::default();
         loop {
-            let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.frames.next())).await;
+            let next =
+                timeout_at(deadline, timeout(READ_TIMEOUT, self.request.frames.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
             let Some(frame) = next else { return Ok(bytes.into_bytes()) };
             let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
             if bytes.len() + frame.len() > self.limit {
                 return Err(Fault::TooLarge(self.limit));
             }
-            self.memory.receive(bytes.len() + frame.len()).await?;
+            self.request.memory.receive(bytes.len() + frame.len()).await?;
             bytes.extend(&frame);
         }
     }
 
     /// Returns the largest size that the body can have, in bytes: the announced size or the limit.
     fn max_size(&self) -> u64 {
-        let announced = self.head.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());
+        let announced =
+            self.request.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());
         let limit = self.limit as u64;
         announced.and_then(|size| size.parse().ok()).map_or(limit, |size: u64| size.min(limit))
     }

@@ -33,7 +33,7 @@ impl Head {
     /// Returns the version that the client expects, from the header `If-Match` (`"3"`), or from
     /// `stated`, the value in the body or query. `*` matches any version. Fails if both are given
     /// and differ.
-    pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
+    pub fn expected_version(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
         let mut values = self.headers.get_all(IF_MATCH).iter();
         let Some(value) = values.next() else { return Ok(stated) };
         if values.next().is_some() {
@@ -116,12 +116,12 @@ mod tests {
     use super::*;
     use crate::serve::target::Target;
 
-    fn conditions(headers: &[(&'static str, &'static str)]) -> Head {
+    fn head(headers: &[(&'static str, &'static str)]) -> Head {
         let request = headers
             .iter()
             .fold(Request::get("/"), |request, (name, value)| request.header(*name, *value));
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        Head::take(&mut parts, Target::default(), Caller::anonymous(Origin::default()))
+        Head::take(&mut parts, Target::new(Vec::new(), None), Caller::anonymous(Origin::default()))
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         ] {
             let expected = expected.into_iter().map(str::to_owned).collect();
             assert_eq!(
-                conditions(&[("if-none-match", value)]).precondition(),
+                head(&[("if-none-match", value)]).precondition(),
                 Precondition::ETags(expected)
             );
         }
@@ -142,8 +142,7 @@ mod tests {
 
     #[test]
     fn lists_on_several_lines_are_one() {
-        let held =
-            conditions(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]).precondition();
+        let held = head(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]).precondition();
 
         assert_eq!(held, Precondition::ETags(vec!["a".to_owned(), "b".to_owned()]));
     }
@@ -152,13 +151,13 @@ mod tests {
     fn an_invalid_tag_is_ignored() {
         for value in ["", "a", "\"a", "w/\"a\"", "W/a"] {
             assert_eq!(
-                conditions(&[("if-none-match", value)]).precondition(),
+                head(&[("if-none-match", value)]).precondition(),
                 Precondition::None,
                 "{value}"
             );
         }
-        assert_eq!(conditions(&[]).precondition(), Precondition::None);
-        assert_eq!(conditions(&[("if-none-match", " * ")]).precondition(), Precondition::Any);
+        assert_eq!(head(&[]).precondition(), Precondition::None);
+        assert_eq!(head(&[("if-none-match", " * ")]).precondition(), Precondition::Any);
     }
 
     #[test]
@@ -170,7 +169,7 @@ mod tests {
             (&[("if-match", "\"3\"")][..], Some(3), Some(3)),
             (&[("if-match", "*")][..], Some(2), Some(2)),
         ] {
-            assert_eq!(conditions(headers).expected(stated).unwrap(), expected, "{headers:?}");
+            assert_eq!(head(headers).expected_version(stated).unwrap(), expected, "{headers:?}");
         }
     }
 
@@ -179,10 +178,10 @@ mod tests {
         for value in
             ["3", "W/\"3\"", "\"x\"", "\"\"", "\"+3\"", "\"-1\"", "\"3\", \"4\"", "\"4294967296\""]
         {
-            assert!(conditions(&[("if-match", value)]).expected(None).is_err(), "{value}");
+            assert!(head(&[("if-match", value)]).expected_version(None).is_err(), "{value}");
         }
-        let twice = conditions(&[("if-match", "\"3\""), ("if-match", "\"3\"")]);
-        assert!(twice.expected(None).is_err());
-        assert!(conditions(&[("if-match", "\"3\"")]).expected(Some(4)).is_err());
+        let twice = head(&[("if-match", "\"3\""), ("if-match", "\"3\"")]);
+        assert!(twice.expected_version(None).is_err());
+        assert!(head(&[("if-match", "\"3\"")]).expected_version(Some(4)).is_err());
     }
 }

@@ -17,9 +17,9 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of the links in the response to one request, stored in the request's extensions. `None`
+/// Base URL of links, stored in the extensions of a request. `None`
 /// if no base URL is configured and the request has no usable `Host` header.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Base(Option<BaseUrl>);
 
 /// Returns the base URL that [`Links::attach`] stored in the request.
@@ -33,8 +33,8 @@ pub(super) fn take(extensions: &mut Extensions) -> Option<BaseUrl> {
 }
 
 impl Links {
-    /// Stores the base URL in the request. `X-Forwarded-Proto` is used only if
-    /// the request came through a trusted proxy.
+    /// Stores the base URL in the request, for the authentication and for the head of the request.
+    /// `X-Forwarded-Proto` is used only if the request came through a trusted proxy.
     pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
         let base =
             self.configured.clone().or_else(|| self.requested(request.headers(), is_proxied));

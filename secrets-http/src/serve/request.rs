@@ -3,7 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use bytes::{Buf, Bytes};
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error};
 use warp::Filter as _;
@@ -12,7 +15,7 @@ use warp::http::request::Parts;
 use warp::http::{HeaderMap, Method};
 use warp::reply::Response;
 
-use crate::serve::body::{Body, Frames, frames};
+use crate::serve::body::Body;
 use crate::serve::links;
 use crate::serve::memory::BodyMemory;
 use crate::serve::target::Target;
@@ -20,8 +23,10 @@ use crate::serve::target::Target;
 /// Request of a route. Its body is read later, if the caller may perform the operation.
 pub struct Request {
     head: Arc<Head>,
-    frames: Frames,
-    memory: BodyMemory,
+    /// Frames of the body.
+    pub(super) frames: BoxStream<'static, Result<Bytes, warp::Error>>,
+    /// Memory that is counted for the body.
+    pub(super) memory: BodyMemory,
 }
 
 /// Request without its body.
@@ -41,25 +46,23 @@ pub struct Head {
 
 type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
 
-/// Returns the filter of a route that answers requests with this function.
+/// Returns the filter of a route. It answers each request with this function.
 ///
-/// All routes have the same type of filter, because each further type of composed filters costs most
-/// of a second to compile (`docs/decisions/0071`).
-pub(crate) fn handler<R>(
-    handle: impl Fn(Request) -> R + Send + Sync + 'static,
+/// The filters of all routes have the same type, because each further type of composed filters
+/// takes about 0.8 seconds to compile (`docs/decisions/0071`).
+pub(crate) fn route_filter<R>(
+    handler: impl Fn(Request) -> R + Send + Sync + 'static,
 ) -> BoxedFilter<(Response,)>
 where
     R: Future<Output = Response> + Send + 'static,
 {
-    filter(Arc::new(move |request| Box::pin(handle(request))))
+    filter(Arc::new(move |request| Box::pin(handler(request))))
 }
 
-fn filter(handle: Handler) -> BoxedFilter<(Response,)> {
+fn filter(handler: Handler) -> BoxedFilter<(Response,)> {
     warp::ext::get::<Arc<Head>>()
         .and(warp::body::stream())
-        .then(move |head, stream| {
-            handle(Request { head, frames: frames(stream), memory: BodyMemory::default() })
-        })
+        .then(move |head, stream| handler(Request::new(head, stream)))
         .boxed()
 }
 
@@ -75,26 +78,30 @@ impl Head {
         }
     }
 
-    /// Returns the base URL of links.
+    /// Returns the base URL of links. Fails with 400 if no base URL is configured and the request
+    /// has no usable `Host` header.
     pub fn base_url(&self) -> Result<BaseUrl, Error> {
         self.base.clone().ok_or_else(|| Error::invalid("Host", "must name this server"))
     }
 }
 
 impl Request {
+    fn new(
+        head: Arc<Head>,
+        stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static,
+    ) -> Self {
+        let frames = stream.map_ok(|mut frame| frame.copy_to_bytes(frame.remaining())).boxed();
+        Self { head, frames, memory: BodyMemory::default() }
+    }
+
     /// Returns the body, with a size limit in bytes.
     pub fn body(self, limit: usize) -> Body {
-        Body::new(self.frames, self.head, self.memory, limit)
+        Body::new(self, limit)
     }
 
     /// Returns the request without its body.
     pub fn head(&self) -> Arc<Head> {
         Arc::clone(&self.head)
-    }
-
-    /// Returns the memory that is counted for the body.
-    pub(super) fn memory(&self) -> BodyMemory {
-        self.memory.clone()
     }
 }
 

@@ -4,7 +4,6 @@ use secrets_core::model::{Code, EnvironmentPath, Error, FieldError, ProjectRef, 
 use uuid::Uuid;
 
 /// Decoded path parameters and query parameters of a request.
-#[derive(Debug, Default)]
 pub struct Target {
     parameters: Vec<(&'static str, String)>,
     query: Vec<(String, String)>,
