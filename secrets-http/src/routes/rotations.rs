@@ -128,7 +128,8 @@ fn database_routes(api: &Api) -> [Route; 3] {
     ]
 }
 
-fn path_and_name(target: &Target) -> (EnvironmentPath, String) {
+/// Returns the environment and the name of the rotation that the path names.
+pub(super) fn path_and_name(target: &Target) -> (EnvironmentPath, String) {
     (target.environment(), target.parameter("rotationName").to_owned())
 }
 

@@ -1,7 +1,6 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`:
 //! webhooks of a rotation.
 
-use secrets_core::model::EnvironmentPath;
 use secrets_core::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
     Webhook, WebhookDelivery,
@@ -9,13 +8,13 @@ use secrets_core::rotations::webhooks::{
 use warp::http::Method;
 
 use super::known;
+use super::rotations::path_and_name;
 use crate::openapi::Variant;
 use crate::serve::api::Api;
 use crate::serve::body::LIMIT;
 use crate::serve::reply::Shape;
 use crate::serve::request::Request;
 use crate::serve::router::Route;
-use crate::serve::target::Target;
 
 const ALL: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
@@ -31,27 +30,27 @@ const WEBHOOK_WITH_SECRET: Variant =
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = |request: Request| {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         known(ListWebhooks { at, rotation })
     };
     let create = |request: Request| async move {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         Ok(CreateWebhook { at, rotation, webhook: request.body(LIMIT).json().await? })
     };
     let delete = |request: Request| {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         known(DeleteWebhook { at, rotation, webhook: request.target.id("webhookId") })
     };
     let test = |request: Request| {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         known(TestWebhook { at, rotation, webhook: request.target.id("webhookId") })
     };
     let deliveries = |request: Request| {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         known(ListDeliveries { at, rotation, webhook: request.target.id("webhookId") })
     };
     let redeliver = |request: Request| {
-        let (at, rotation) = path_and_rotation(&request.target);
+        let (at, rotation) = path_and_name(&request.target);
         let (webhook, delivery) = (request.target.id("webhookId"), request.target.id("deliveryId"));
         known(Redeliver { at, rotation, webhook, delivery })
     };
@@ -79,8 +78,4 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .id("redeliverWebhookEvent")
             .summary("Resend a delivery to a webhook"),
     ]
-}
-
-fn path_and_rotation(target: &Target) -> (EnvironmentPath, String) {
-    (target.environment(), target.parameter("rotationName").to_owned())
 }

@@ -17,8 +17,8 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of links, stored in the extensions of a request. `None`
-/// if no base URL is configured and the request has no usable `Host` header.
+/// Base URL of links, stored in the extensions of a request. `None` if no base URL is configured and
+/// the request has no usable `Host` header.
 #[derive(Clone)]
 struct Base(Option<BaseUrl>);
 
