@@ -2,7 +2,8 @@
 //!
 //! Nothing here uses the network: the caller of this module fetches the issuer's keys, keeps them
 //! up to date and passes them in. A token is checked in this order: format, header, key lookup,
-//! signature, claims. No claim is used before the signature is verified.
+//! signature, claims. No claim is used before the signature is verified. A [`KeySet`] remembers the
+//! signatures that it has verified; the rest of a token is checked at every use.
 //!
 //! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
 //! token cannot choose `none`, nor have a public key used as an HMAC secret.
@@ -87,8 +88,7 @@ pub fn verify_id_token(
 fn signed_claims(token: &str, keys: &Keys, types: &[&str]) -> Result<Vec<u8>, JwtError> {
     let parts = Parts::split(token)?;
     let header = Header::read(parts.header, types)?;
-    let key = keys.pick(header.algorithm()?, header.kid.as_deref())?;
-    key.check(parts.signed, parts.signature)?;
+    keys.check(&parts, header.algorithm()?, header.kid.as_deref())?;
     decoded(parts.claims)
 }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
+use quick_cache::sync::Cache;
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::{JwtError, object};
+use super::{JwtError, Parts, object};
 
 /// Maximum number of keys in a key set. Known issuers publish far fewer.
 const MAX_KEYS: usize = 50;
@@ -20,6 +22,9 @@ const MIN_SECRET_LENGTH: usize = 32;
 /// Minimum RSA modulus length in bytes: RSA keys of fewer than 2048 bits are rejected.
 const MIN_MODULUS_LENGTH: usize = 256;
 
+/// Maximum number of tokens whose signatures a key set remembers as verified.
+const MAX_VERIFIED: usize = 10_000;
+
 /// Public keys or a shared secret that verify an issuer's tokens.
 #[derive(Debug, Clone)]
 pub enum Keys {
@@ -29,9 +34,15 @@ pub enum Keys {
     One(VerificationKey),
 }
 
-/// Usable keys of a published key set (RFC 7517).
+/// Usable keys of a published key set (RFC 7517). The signature of a token is verified once, at the
+/// token's first use; the key set remembers up to 10,000 tokens, as hashes.
 #[derive(Debug)]
-pub struct KeySet(Vec<VerificationKey>);
+pub struct KeySet {
+    keys: Vec<VerificationKey>,
+    /// SHA-256 hashes of the tokens whose signatures were verified with one of the keys. The token's
+    /// header, which selects the key, is part of the hash.
+    verified: Cache<[u8; 32], ()>,
+}
 
 /// Verification key, with the only algorithm that it may be used with.
 #[derive(Clone)]
@@ -55,14 +66,16 @@ pub enum BadKeySet {
 pub struct WeakSecret;
 
 impl Keys {
-    pub(super) fn pick(
+    /// Verifies the signature of a token. `algorithm` and `id` are those of the token's header.
+    pub(super) fn check(
         &self,
+        token: &Parts<'_>,
         algorithm: Algorithm,
         id: Option<&str>,
-    ) -> Result<&VerificationKey, JwtError> {
+    ) -> Result<(), JwtError> {
         match self {
-            Self::Set(set) => set.pick(algorithm, id),
-            Self::One(key) if key.algorithm == algorithm => Ok(key),
+            Self::Set(set) => set.check(token, algorithm, id),
+            Self::One(key) if key.algorithm == algorithm => key.check(token),
             Self::One(_) => Err(JwtError::Invalid("its algorithm does not match the key")),
         }
     }
@@ -82,19 +95,42 @@ impl KeySet {
         if keys.len() > MAX_KEYS {
             return Err(BadKeySet::TooMany);
         }
-        Ok(Self(keys.into_iter().filter_map(VerificationKey::published).collect()))
+        let keys = keys.into_iter().filter_map(VerificationKey::published).collect();
+        Ok(Self { keys, verified: Cache::new(MAX_VERIFIED) })
     }
 
     /// Returns the number of usable keys in the set.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.keys.len()
     }
 
     /// True if the set has no usable keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.keys.is_empty()
+    }
+
+    fn check(
+        &self,
+        token: &Parts<'_>,
+        algorithm: Algorithm,
+        id: Option<&str>,
+    ) -> Result<(), JwtError> {
+        let key = self.pick(algorithm, id)?;
+        let hash = Sha256::new_with_prefix(token.signed).chain_update(".");
+        let hash = hash.chain_update(token.signature).finalize().into();
+        if self.verified.get(&hash).is_none() {
+            key.check(token)?;
+            self.verified.insert(hash, ());
+        }
+        Ok(())
+    }
+
+    /// Returns the number of signatures that were verified, valid and invalid ones.
+    #[cfg(test)]
+    pub(super) fn verifications(&self) -> u64 {
+        self.verified.misses()
     }
 
     fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&VerificationKey, JwtError> {
@@ -102,7 +138,7 @@ impl KeySet {
         if !matches!(algorithm, Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA) {
             return Err(JwtError::Invalid("its algorithm is not accepted"));
         }
-        let mut suitable = self.0.iter().filter(|key| key.algorithm == algorithm);
+        let mut suitable = self.keys.iter().filter(|key| key.algorithm == algorithm);
         let Some(id) = id else {
             return match (suitable.next(), suitable.next()) {
                 (Some(only), None) => Ok(only),
@@ -111,7 +147,7 @@ impl KeySet {
         };
         match suitable.find(|key| key.has_id(id)) {
             Some(key) => Ok(key),
-            None if self.0.iter().any(|key| key.has_id(id)) => {
+            None if self.keys.iter().any(|key| key.has_id(id)) => {
                 Err(JwtError::Invalid("its algorithm does not match the key"))
             }
             None => Err(JwtError::UnknownKey),
@@ -166,10 +202,10 @@ impl VerificationKey {
         self.id.as_deref() == Some(id)
     }
 
-    pub(super) fn check(&self, signed: &str, signature: &str) -> Result<(), JwtError> {
+    fn check(&self, token: &Parts<'_>) -> Result<(), JwtError> {
         let genuine = jsonwebtoken::crypto::verify(
-            signature,
-            signed.as_bytes(),
+            token.signature,
+            token.signed.as_bytes(),
             &self.material,
             self.algorithm,
         );

@@ -107,3 +107,56 @@ fn a_token_no_key_could_help_does_not_ask_for_a_newer_set() {
 
     assert_eq!(verdict(&token), Err(JwtError::Invalid("its algorithm is not accepted")));
 }
+
+/// Returns a key set that has verified a token, and the token.
+fn used() -> (std::sync::Arc<KeySet>, String) {
+    let Keys::Set(set) = published() else { unreachable!("a published key set") };
+    let token = by_rsa(&header(), &claims());
+    verify(&token, &Keys::Set(set.clone()), &expectations(), now()).unwrap();
+    (set, token)
+}
+
+#[test]
+fn a_thousand_requests_with_one_token_need_one_signature_verification() {
+    let (set, token) = used();
+    let keys = Keys::Set(set.clone());
+
+    for _ in 1..1_000 {
+        assert!(verify(&token, &keys, &expectations(), now()).is_ok());
+    }
+
+    assert_eq!(set.verifications(), 1);
+}
+
+#[test]
+fn a_token_with_a_verified_signature_still_expires() {
+    let (set, token) = used();
+    let later = now() + TimeDelta::hours(2);
+
+    let expired = verify(&token, &Keys::Set(set.clone()), &expectations(), later);
+
+    assert_eq!((expired, set.verifications()), (Err(JwtError::Expired), 1));
+}
+
+#[test]
+fn an_invalid_signature_is_verified_at_each_use() {
+    let (set, token) = used();
+    let keys = Keys::Set(set.clone());
+    let (message, _) = token.rsplit_once('.').unwrap();
+    let other = by_rsa(&header(), &claiming("sub", json!("someone else")));
+    let mixed = format!("{message}.{}", other.rsplit_once('.').unwrap().1);
+
+    for _ in 0..3 {
+        assert!(verify(&mixed, &keys, &expectations(), now()).is_err());
+    }
+
+    assert_eq!(set.verifications(), 4);
+}
+
+#[test]
+fn a_removed_key_verifies_no_token_that_it_verified_before() {
+    let (_, token) = used();
+    let newer = key_set(&[jwk("ec", &ec(), Algorithm::ES256)]);
+
+    assert_eq!(verify(&token, &newer, &expectations(), now()), Err(JwtError::UnknownKey));
+}
