@@ -3,7 +3,7 @@
 //! Nothing here uses the network: the caller of this module fetches the issuer's keys, keeps them
 //! up to date and passes them in. A token is checked in this order: format, header, key lookup,
 //! signature, claims. No claim is used before the signature is verified. A [`KeySet`] remembers the
-//! signatures that it has verified; the rest of a token is checked at every use.
+//! tokens whose signatures it has verified; everything else is checked at every use of a token.
 //!
 //! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
 //! token cannot choose `none`, nor have a public key used as an HMAC secret.
@@ -76,7 +76,8 @@ pub fn verify_id_token(
     nonce: &str,
     now: Time,
 ) -> Result<Identity, JwtError> {
-    // An access token is for other recipients (RFC 9068).
+    // Access tokens (RFC 9068) are not accepted: they are for an API, not for the client of the
+    // sign-in.
     let claims = signed_claims(token, keys, &["JWT"])?;
     let identity = claims::read(&claims, expectations, now)?;
     claims::admit_id_token(&claims, &expectations.audience, nonce)?;

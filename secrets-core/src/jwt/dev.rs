@@ -23,7 +23,7 @@ const LIFETIME: i64 = 24 * 60 * 60;
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// Ed25519 key that signs a token for any user who asks. For development only.
+/// Ed25519 key that signs tokens for any e-mail address without a check. For development only.
 pub struct DevKey {
     seed: Zeroizing<[u8; 32]>,
     private: EncodingKey,

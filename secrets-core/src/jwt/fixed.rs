@@ -8,7 +8,7 @@ use super::{Expectations, JwtError, Keys, verify};
 use crate::model::{Clock, Identity};
 use crate::ports::identity::{IdentityVerifier, Unverified};
 
-/// Verifies tokens with a fixed key or key set.
+/// Token verifier with a fixed key or key set.
 pub struct FixedVerifier {
     keys: Keys,
     expectations: Expectations,

@@ -22,7 +22,8 @@ const MIN_SECRET_LENGTH: usize = 32;
 /// Minimum RSA modulus length in bytes: RSA keys of fewer than 2048 bits are rejected.
 const MIN_MODULUS_LENGTH: usize = 256;
 
-/// Maximum number of tokens whose signatures a key set remembers as verified.
+/// Approximate maximum number of tokens that a key set remembers, because it has verified their
+/// signatures.
 const MAX_VERIFIED: usize = 10_000;
 
 /// Public keys or a shared secret that verify an issuer's tokens.
@@ -34,13 +35,13 @@ pub enum Keys {
     One(VerificationKey),
 }
 
-/// Usable keys of a published key set (RFC 7517). The signature of a token is verified once, at the
-/// token's first use; the key set remembers up to 10,000 tokens, as hashes.
+/// Usable keys of a published key set (RFC 7517). Remembers about 10,000 tokens with a valid
+/// signature, as hashes, so that their signatures are not verified again.
 #[derive(Debug)]
 pub struct KeySet {
-    keys: Vec<VerificationKey>,
-    /// SHA-256 hashes of the tokens whose signatures were verified with one of the keys. The token's
-    /// header, which selects the key, is part of the hash.
+    pub(super) keys: Vec<VerificationKey>,
+    /// SHA-256 hashes of the tokens whose signatures were verified with one of the keys. The
+    /// token's header, which selects the key, is part of the hash.
     verified: Cache<[u8; 32], ()>,
 }
 
@@ -125,12 +126,6 @@ impl KeySet {
             self.verified.insert(hash, ());
         }
         Ok(())
-    }
-
-    /// Returns the number of signatures that were verified, valid and invalid ones.
-    #[cfg(test)]
-    pub(super) fn verifications(&self) -> u64 {
-        self.verified.misses()
     }
 
     fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&VerificationKey, JwtError> {

@@ -14,6 +14,7 @@ use super::*;
 mod bad_tokens;
 mod id_tokens;
 mod key_sets;
+mod remembered_tokens;
 
 const RSA: &[u8] = include_bytes!("testdata/rsa.pem");
 const EC: &[u8] = include_bytes!("testdata/ec.pem");

@@ -1,0 +1,93 @@
+//! Tests of tokens whose signatures a key set has verified before.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::*;
+
+const BAD_SIGNATURE: Result<Identity, JwtError> =
+    Err(JwtError::Invalid("the signature is not valid"));
+
+/// Returns a key set with the public key of `ed(seed)`.
+fn set_of(seed: u8) -> Arc<KeySet> {
+    match key_set(&[jwk("ed", &ed(seed), Algorithm::EdDSA)]) {
+        Keys::Set(set) => set,
+        Keys::One(_) => unreachable!("a key set"),
+    }
+}
+
+/// Creates a token with a valid signature by `ed(1)`, with this type and these claims.
+fn token(typ: &str, claims: &Value) -> String {
+    signed(&json!({"alg": "EdDSA", "kid": "ed", "typ": typ}), claims, &ed(1), Algorithm::EdDSA)
+}
+
+fn check(token: &str, set: &Arc<KeySet>) -> Result<Identity, JwtError> {
+    verify(token, &Keys::Set(Arc::clone(set)), &expectations(), now())
+}
+
+#[test]
+fn a_verified_signature_is_not_verified_again() {
+    let (mut set, mut others) = (set_of(1), set_of(2));
+    let known = token("JWT", &claims());
+    check(&known, &set).unwrap();
+
+    // From here on, each verification of a signature by `ed(1)` fails.
+    let keys = &mut Arc::get_mut(&mut set).unwrap().keys;
+    mem::swap(keys, &mut Arc::get_mut(&mut others).unwrap().keys);
+
+    for _ in 1..1_000 {
+        assert!(check(&known, &set).is_ok());
+    }
+    let new = token("JWT", &claiming("sub", json!("someone else")));
+    assert_eq!(check(&new, &set), BAD_SIGNATURE);
+}
+
+#[test]
+fn a_token_made_of_parts_of_two_verified_tokens_is_refused() {
+    let set = set_of(1);
+    let first = token("JWT", &claims());
+    let second = token("at+jwt", &claiming("sub", json!("someone else")));
+    assert!(check(&first, &set).is_ok() && check(&second, &set).is_ok());
+
+    for replaced in 0..3 {
+        let mut parts: Vec<_> = first.split('.').collect();
+        parts[replaced] = second.split('.').nth(replaced).unwrap();
+        let mixed = parts.join(".");
+
+        assert_eq!(check(&mixed, &set), BAD_SIGNATURE, "{replaced}");
+        assert_eq!(check(&mixed, &set), BAD_SIGNATURE, "{replaced}, at the second use");
+    }
+}
+
+#[test]
+fn a_key_set_does_not_remember_the_tokens_of_another() {
+    let known = token("JWT", &claims());
+    assert!(check(&known, &set_of(1)).is_ok());
+
+    let same_id = check(&known, &set_of(2));
+    let Keys::Set(without) = key_set(&[jwk("ec", &ec(), Algorithm::ES256)]) else { unreachable!() };
+
+    assert_eq!(same_id, BAD_SIGNATURE);
+    assert_eq!(check(&known, &without), Err(JwtError::UnknownKey));
+}
+
+#[test]
+fn all_but_the_signature_is_checked_at_each_use() {
+    let set = set_of(1);
+    let keys = Keys::Set(Arc::clone(&set));
+    let mut claims = claims();
+    claims["nonce"] = json!("n-1");
+    let (access, id) = (token("at+jwt", &claims), token("JWT", &claims));
+    assert!(check(&access, &set).is_ok() && check(&id, &set).is_ok());
+    let other = Expectations { audience: "other".into(), ..expectations() };
+    let id_token = |token, nonce| verify_id_token(token, &keys, &expectations(), nonce, now());
+
+    let later = now() + TimeDelta::hours(2);
+    assert_eq!(verify(&id, &keys, &expectations(), later), Err(JwtError::Expired));
+    let earlier = now() - TimeDelta::hours(2);
+    assert!(matches!(verify(&id, &keys, &expectations(), earlier), Err(JwtError::Invalid(_))));
+    assert!(matches!(verify(&id, &keys, &other, now()), Err(JwtError::Invalid(_))));
+    assert!(matches!(id_token(&id, "n-2"), Err(JwtError::Invalid(_))));
+    assert!(matches!(id_token(&access, "n-1"), Err(JwtError::Invalid(_))));
+    assert!(id_token(&id, "n-1").is_ok());
+}
