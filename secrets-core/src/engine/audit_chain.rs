@@ -26,12 +26,12 @@ pub(crate) const MAX_SEALED: u32 = 500;
 
 /// Maximum number of batches of audit entries that are loaded into memory at a time, to move their
 /// entries to the audit log.
-const MAX_BATCHES: u32 = 16;
+const MAX_BATCHES: u32 = 64;
 
 /// Maximum number of audit entries that are moved from batches to the audit log in one transaction.
 /// A batch with more entries is moved in a transaction of its own. On SQLite, reads wait for the
 /// transaction.
-const MAX_MOVED: usize = 256;
+const MAX_MOVED: usize = 1_024;
 
 /// Lock that a task holds while it moves batches of audit entries. Other tasks of this process wait
 /// for the lock, and then find no batches to move.
@@ -47,7 +47,7 @@ pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let last = engine.store().read().await?.last_audit_batch().await?;
     let Some(last) = last else { return Ok(0) };
     let moving = engine.shared::<Moving>();
-    // Callers that wait here hold no connection.
+    // Callers that wait here hold no database connection.
     let _moving = moving.0.lock().await;
     let failures = engine.shared::<Failures>();
     let (mut count, mut behind) = (0, AuditBatchId::NIL);
@@ -100,7 +100,7 @@ async fn move_or_report(
     }
 }
 
-/// Returns how many of the batches, from the first, are moved in one transaction: at least one.
+/// Returns the number of batches, from the first, to move in one transaction: at least one.
 fn number_to_move(batches: &[AuditBatch]) -> usize {
     let mut entries = 0;
     let fits = |batch: &&AuditBatch| {
@@ -127,7 +127,8 @@ async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<
     }
     let (mut tx, chains, appended);
     if engine.store().is_exclusive() {
-        // Before the transaction, because reads wait for it. No other node extends the chains.
+        // Compute the extensions before the transaction, because reads wait for a transaction. No
+        // other node can extend the chains meanwhile.
         let mut reads = engine.store().read().await?;
         (chains, appended) = extensions(engine.keyring(), &mut *reads, teams).await?;
         drop(reads);
@@ -152,9 +153,9 @@ async fn delete(tx: &mut dyn Tx, batches: &[AuditBatchId]) -> StoreResult<()> {
     if deleted.len() == batches.len() { Ok(()) } else { Err(StoreError::Stale(Subject::Audit)) }
 }
 
-/// Returns the extensions of the audit chains of teams by new entries, which are not in the audit
-/// log, and by the entries of these teams that are in the log but in no chain yet; and the new
-/// entries with their positions and hashes.
+/// Computes the extensions of the audit chains of teams. A chain is extended by the new entries in
+/// `teams`, which are not in the audit log, and by the team's entries that are in the log but in no
+/// chain yet. Returns the extensions, and the new entries with their positions and hashes.
 async fn extensions(
     keyring: &Keyring,
     reads: &mut dyn Reads,
@@ -168,7 +169,8 @@ async fn extensions(
     let (mut chains, mut appended, mut room) = (Vec::new(), Vec::new(), MAX_SEALED);
     for (team, new) in teams {
         let head = head_or_empty(keyring, team, heads.get(&team).copied())?;
-        // A chain is in time order, except for entries that are written concurrently.
+        // Append the entries that are only in the log too, to keep the chain in time order. Only
+        // entries that are written concurrently can be out of order.
         let stored = match team {
             Some(team) if !unsealed.contains(&team) => Vec::new(),
             team => reads.unsealed_audit(team, room).await?,
@@ -285,7 +287,8 @@ pub(crate) fn extend(
 ) -> (ChainExtension, Vec<AuditRecord>) {
     let stored = stored.into_iter().map(|entry| (false, entry));
     let mut all: Vec<_> = stored.chain(new.into_iter().map(|entry| (true, entry))).collect();
-    // A stored entry comes before a new one with its ID, which is then removed.
+    // A stored entry is sorted before a new entry with the same ID, so that the new entry is
+    // removed.
     all.sort_by_key(|(is_new, entry)| (entry.created_at, entry.id, *is_new));
     all.dedup_by_key(|(_, entry)| (entry.created_at, entry.id));
     let (end, mut seals, mut appended) = (head.position, Vec::new(), Vec::new());
