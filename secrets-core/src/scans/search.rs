@@ -106,8 +106,8 @@ struct Search<'a> {
 impl Search<'_> {
     /// Finds credentials and stored secret values in a text, in the order of the text. If a rule
     /// match overlaps a stored value, reports both as one finding. Returns at most [`FINDINGS`] + 1
-    /// rule matches and as many stored values: one more than allowed, so that the caller notices
-    /// that findings must be left out.
+    /// rule matches and as many stored values: one more than allowed, so that the caller can detect
+    /// that findings are left out.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.stored.find_all(text);
         let mut is_reported = vec![false; stored.len()];
@@ -131,8 +131,9 @@ impl Search<'_> {
         }
         let mut places = Places::new(text);
         let unreported = stored.iter().zip(is_reported).filter(|(_, is_reported)| !is_reported);
-        for ((span, secret), _) in unreported.take(FINDINGS + 1) {
-            let Some(place) = places.at(span.start) else { continue };
+        let located = unreported
+            .filter_map(|((span, secret), _)| Some((span, secret, places.at(span.start)?)));
+        for (span, secret, place) in located.take(FINDINGS + 1) {
             let one = self.found(STORED_VALUE_RULE, &text[span.clone()], path, Some(secret));
             found.push((span.start, place, one));
         }

@@ -32,6 +32,20 @@ async fn a_stored_value_is_found_and_named(app: App) {
     assert!(!scan.to_string().contains("kvc_"), "{scan}");
 }
 
+/// Values in lines with `secrets:allow` do not count towards the maximum number of findings.
+async fn a_stored_value_after_many_allowed_ones_is_found(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let value = canary("allowed");
+    alice.secret(&project, "staging", "KEY", &value).await;
+    let text = format!("{}X={value}", format!("X={value} # secrets:allow\n").repeat(1_100));
+
+    let scan = alice.post(SCANS, &of_project(&project, &text)).await.is(201).json();
+
+    assert_eq!((&scan["findings_count"], &scan["truncated"]), (&json!(1), &json!(false)));
+    assert_eq!(scan["findings"][0]["line"], 1_101);
+}
+
 async fn a_stored_value_that_a_rule_knows_is_one_finding(app: App) {
     let alice = app.person("alice").await;
     let project = alice.project("main").await;
@@ -128,7 +142,7 @@ async fn a_submitted_secret_is_compared_too(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
-/// Checks that scans are deleted after a year and not earlier, also if they are too many for one
+/// Checks that scans are deleted after a year and not earlier, even if there are too many for one
 /// transaction of `retention::delete_old`.
 async fn scans_are_deleted_after_a_year(app: App) {
     let alice = app.person("alice").await;
@@ -189,7 +203,7 @@ async fn the_newest_scans_with_20_000_findings_in_a_team_are_kept(app: App) {
     for age in 1..=18 {
         tx.insert_scan(&aged(age, 1_000, first.project), &[]).await.unwrap();
     }
-    // With the scans in the project and the next scan, 19,002 findings.
+    // There are 19,002 findings, including the scans in the project and the next scan.
     let kept = aged(19, 1_000, None);
     let excess = aged(20, 1_000, None);
     let clean = aged(21, 0, None);
@@ -211,6 +225,7 @@ on_every_store!(
     scans_are_deleted_after_a_year,
     the_newest_scans_with_20_000_findings_in_a_team_are_kept,
     the_newest_100_scans_of_a_project_are_kept,
+    a_stored_value_after_many_allowed_ones_is_found,
     a_stored_value_is_found_and_named,
     a_stored_value_that_a_rule_knows_is_one_finding,
     an_inherited_value_is_found_where_it_is_stored_and_a_hidden_one_is_not_found,
