@@ -207,8 +207,8 @@ impl<'de> Visitor<'de> for Object {
             self.max_bytes = self.max_bytes.saturating_sub(size);
             let is_error = matches!(entry, Entry::Other) || is_too_much;
             entries.push((key, entry));
-            // The first error is reported. Reading further lists could take long, because aliases
-            // can repeat them.
+            // Only the first error is reported. Reading more lists could take much time, because
+            // aliases can repeat them.
             if is_error {
                 break;
             }

@@ -128,10 +128,23 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     Err(unfit)
 }
 
-/// Estimates the size of the output in bytes, to allocate the buffer once. If the buffer grew
-/// during writing, copies of values would remain in freed memory.
+/// Returns a size in bytes that the output does not exceed (Kubernetes: the output without its
+/// metadata), to allocate the buffer once. If the buffer grew during writing, copies of values
+/// would remain in freed memory.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
-    secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
+    let size = |(key, value): &(SecretKey, Plaintext)| {
+        let escaped = value.reveal().chars().filter(|&c| is_escaped(c)).count();
+        key.as_str().len() + 2 * value.reveal().len() + MAX_ESCAPED * escaped + 32
+    };
+    secrets.iter().map(size).sum()
+}
+
+/// Maximum length of an escaped character, such as `\U0001f511` in YAML, in bytes.
+const MAX_ESCAPED: usize = 10;
+
+/// True if a format may write the character with more than two bytes for each of its own.
+fn is_escaped(c: char) -> bool {
+    c.is_control() || c == '\'' || !(c.is_ascii() || c.is_alphanumeric())
 }
 
 /// Names of variables that a shell sets itself or that are read-only: assigning one either stops
@@ -163,7 +176,8 @@ const SHELL_VARIABLES: [&str; 24] = [
     "_",
 ];
 
-/// Checks that a secret key is a valid name of a shell variable that is not reserved.
+/// Fails if a secret key is not a valid name of a shell variable, or is reserved by the shell. The
+/// error is the violated rule.
 fn is_variable(key: &str) -> Result<(), &'static str> {
     if SHELL_VARIABLES.contains(&key) {
         return Err("must not be a variable that shells set themselves, in this format");

@@ -235,6 +235,22 @@ fn json_yaml_csv_and_manifests_carry_every_value() {
 }
 
 #[test]
+fn the_buffer_of_an_output_does_not_grow() {
+    for text in
+        ["\u{1}", "\u{7f}", "\u{85}", "'", "\"", "\\", "\n", "\u{1f511}", "\u{feff}", "a", "ä"]
+    {
+        let value = Plaintext::new(text.repeat(10_000)).unwrap();
+        let secrets = vec![("KEY".parse().unwrap(), value)];
+        for format in Format::ALL {
+            // Formats that cannot represent the value are left out.
+            let Ok(output) = format.write(&secrets, &name()) else { continue };
+            let is_first = output.capacity() <= room(&secrets) + 512;
+            assert!(is_first, "{format:?}: {text:?}: {} bytes", output.capacity());
+        }
+    }
+}
+
+#[test]
 fn an_unrepresentable_secret_is_named_without_its_value() {
     for (format, key, value) in [
         (Format::Dotenv, "a.b", "kvc_x"),
@@ -365,7 +381,7 @@ fn only_the_first_secrets_of_a_text_are_kept() {
             given(&first),
             [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "2".to_owned())]
         );
-        // The rest of a file is not read; the rest of a document must be valid.
+        // The rest of a `.env` file is not read; the rest of a JSON or YAML document must be valid.
         let is_read = form.read_at_most(invalid_rest, "text", 2).is_ok();
         assert_eq!(is_read, form == Form::Dotenv, "{form:?}");
     }
