@@ -136,8 +136,8 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
-/// Anonymizes audit entries of a user, at most `limit`, from this start. Returns their number and
-/// the place of the last one.
+/// Anonymizes audit entries of a user, at most `limit`, beginning at `start`. Returns their number,
+/// and the time and ID of the last one (`None` if there are none).
 fn anonymize(
     state: &mut State,
     user: UserId,
@@ -161,8 +161,9 @@ fn extend(
     state: &mut State,
     ChainExtension { end, head, seals }: &ChainExtension,
 ) -> StoreResult<()> {
-    let known = state.audit_heads.get(&head.team);
-    if known.map_or((0, 0), |known| (known.position, known.base)) != (*end, head.base) {
+    let place = |head: &AuditHead| (head.position, head.base, head.base_hash);
+    let known = state.audit_heads.get(&head.team).map_or((0, 0, [0; 32]), place);
+    if known != (*end, head.base, head.base_hash) {
         return Err(STALE);
     }
     state.audit_heads.insert(head.team, *head);
@@ -309,14 +310,16 @@ impl AuditWrites for Session<Pending> {
         let is_complete = count < limit;
         match last {
             Some(last) if !is_complete => drop(state.anonymizations.insert(user, last)),
-            Some(_) => {
+            // Without an ID, the start is the time at which no more entries were found.
+            None if start.1 == AuditId::NIL => {
+                if start.0 + ANONYMIZATION_MARGIN * 2 <= now {
+                    state.anonymizations.remove(&user);
+                }
+            }
+            _ => {
                 let place = (now - ANONYMIZATION_MARGIN, AuditId::NIL);
                 state.anonymizations.insert(user, place);
             }
-            None if start.0 + ANONYMIZATION_MARGIN * 2 <= now => {
-                state.anonymizations.remove(&user);
-            }
-            None => {}
         }
         Ok(is_complete)
     }

@@ -25,7 +25,7 @@ const INSERT: &str =
 const LOCK: &str = "UPDATE anonymizations SET entry_id = entry_id WHERE user_id = $1
      RETURNING created_at, entry_id AS id";
 
-/// Place before all entries.
+/// Time and ID before those of all audit entries.
 const START: (Time, Uuid) = (Time::UNIX_EPOCH, Uuid::nil());
 
 /// Anonymizes the oldest audit entries of a user, at most `limit`. Returns true if no entries are
@@ -50,7 +50,9 @@ pub(super) async fn resume(
     let last = session.one("anonymizations", sqlx::query(LOCK).bind(user.uuid()), place).await?;
     let Some((time, id)) = last else { return Ok(true) };
     let found = anonymize(session, user, (time, id.uuid()), limit).await?;
-    if !matches!(found, Found::None) {
+    // Without an ID, the time was stored by a call that found no more entries.
+    let is_waiting = id.uuid().is_nil();
+    if !is_waiting || !matches!(found, Found::None) {
         return found.store(session, user, now).await;
     }
     if time + ANONYMIZATION_MARGIN * 2 <= now {
@@ -63,15 +65,15 @@ pub(super) async fn resume(
 /// Entries that were found and anonymized.
 enum Found {
     None,
-    /// All entries that exist now.
+    /// Fewer entries than the maximum number: none are left now.
     Rest,
-    /// Maximum number of entries; the last one has this place.
+    /// Maximum number of entries. The last one has this time and ID.
     Full(Time, Uuid),
 }
 
 impl Found {
-    /// Stores the place at which the anonymization continues. Returns true if no entries are left
-    /// now.
+    /// Stores the time and ID after which the anonymization continues. Returns true if no entries
+    /// are left now.
     async fn store(
         self,
         session: &mut Session<Transaction>,
