@@ -14,7 +14,7 @@ use secrets_core::model::{SecretKey, Time};
 use zeroize::Zeroizing;
 
 /// Maximum number of bytes read from a file with an encryption key or a passphrase.
-const MAX_KEY_FILE_BYTES: u64 = 8_192;
+const MAX_KEY_FILE_BYTES: usize = 8_192;
 
 /// Open an exported bundle, or generate keys for bundles.
 #[derive(Debug, Subcommand)]
@@ -180,17 +180,21 @@ fn write(out: &mut impl Write, text: &str) -> Result<(), BundleFailure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(BundleFailure::Output)
 }
 
-/// Reads a file, or standard input for `-`, that must contain exactly one line. Comment lines are
-/// skipped if they are allowed.
+/// Reads a file, or standard input for `-`, that must contain exactly one line. Lines that begin
+/// with `#` are skipped if `may_have_comments` is true.
 fn read_line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, BundleFailure> {
-    let mut text =
-        Zeroizing::new(String::with_capacity(MAX_KEY_FILE_BYTES.try_into().unwrap_or_default()));
+    let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE_BYTES + 1));
+    let limit = MAX_KEY_FILE_BYTES as u64 + 1;
     let read = if path == Path::new("-") {
-        io::stdin().take(MAX_KEY_FILE_BYTES).read_to_string(&mut text)
+        io::stdin().take(limit).read_to_string(&mut text)
     } else {
-        File::open(path).and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
+        File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
     read.map_err(|error| unreadable(path, &error))?;
+    if text.len() > MAX_KEY_FILE_BYTES {
+        let message = format!("{}: must have at most {MAX_KEY_FILE_BYTES} bytes", path.display());
+        return Err(BundleFailure::File(message));
+    }
     let mut lines = text.lines().filter(|line| !(may_have_comments && line.starts_with('#')));
     match (lines.next(), lines.next()) {
         (Some(line), None) => Ok(Zeroizing::new(line.to_owned())),

@@ -97,6 +97,11 @@ async fn a_bundle_opens_only_with_its_passphrase() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(65), ""));
     assert!(ended.stderr.contains("(no_recipient)"), "{}", ended.stderr);
     fs::remove_file(wrong).unwrap();
+
+    let too_long = kept(&folder, &"x".repeat(8_193));
+    let ended = open(name, &folder, &["--passphrase-file", &too_long]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(66), ""));
+    assert!(ended.stderr.contains("must have at most 8192 bytes"), "{}", ended.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -44,6 +44,7 @@ fn a_token_is_verified_before_it_is_stored() {
     login("kvc_wrong").fails(67, "invalid credential");
     login("").fails(65, "must contain one token");
     login("two tokens").fails(65, "must contain one token");
+    login(&"x".repeat(64 * 1024 + 1)).fails(65, "must have at most 65536 bytes");
     assert!(!home.folder().join(".local/share/secrets/credentials.toml").exists());
 
     let ended = login(&format!("{}\n", server.token));

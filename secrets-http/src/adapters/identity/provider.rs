@@ -114,12 +114,12 @@ impl Provider {
         identity: &Identity,
     ) -> Result<Option<Profile>, NoAnswer> {
         let answer = self.get(url, Some(token)).await?;
-        let userinfo: Map<String, Value> = parse_object(&answer, "userinfo answer", url)?;
+        let userinfo: Map<String, Value> = parse_object(&answer, "userinfo response", url)?;
         if userinfo.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
             tracing::warn!(%url, "the userinfo response has another subject than the token");
             return Ok(None);
         }
-        parse_object(&answer, "userinfo answer", url).map(Some)
+        parse_object(&answer, "userinfo response", url).map(Some)
     }
 
     /// Fetches the discovery document.
@@ -141,8 +141,8 @@ impl Provider {
         document.map_err(|error| NoAnswer::NotFetched(url.clone(), error))
     }
 
-    /// Parses a URL from the discovery document. Refuses `http` if the issuer uses `https`, so that
-    /// neither keys nor tokens are sent unencrypted.
+    /// Parses a URL of the provider. `what` names the URL in the error. Refuses `http` if the
+    /// issuer uses `https`, so that neither keys nor tokens are sent unencrypted.
     fn address(&self, what: &'static str, text: &str) -> Result<Uri, NoAnswer> {
         let url: Uri = text.parse().map_err(|_| NoAnswer::BadAddress(what))?;
         let safe = match url.scheme_str() {
@@ -190,7 +190,9 @@ impl fmt::Display for NoAnswer {
             Self::AnotherIssuer(url) => {
                 write!(f, "{url}: the discovery document of another issuer")
             }
-            Self::BadAddress(what) => write!(f, "the issuer's {what} is not a usable URL"),
+            Self::BadAddress(what) => {
+                write!(f, "the identity provider's {what} is not a usable URL")
+            }
         }
     }
 }

@@ -116,6 +116,6 @@ async fn an_invalid_url_is_not_fetched() {
 
     for jwks in ["file:///etc/passwd", "/keys", "ftp://127.0.0.1/keys", ""] {
         issuer.discovery(&json!({ "issuer": name, "jwks_uri": jwks }));
-        assert_eq!(reason(&issuer).await, "the issuer's jwks_uri is not a usable URL");
+        assert_eq!(reason(&issuer).await, "the identity provider's jwks_uri is not a usable URL");
     }
 }

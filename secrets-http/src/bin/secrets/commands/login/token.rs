@@ -1,6 +1,6 @@
 //! Sign-in with a token from standard input.
 
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _};
 
 use chrono::{DateTime, Utc};
 use reqwest::Method;
@@ -10,12 +10,10 @@ use zeroize::Zeroizing;
 
 use crate::credentials::{Credential, CredentialMetadata};
 use crate::failure::{Exit, Failure};
+use crate::input::read_bounded;
 use crate::invocation::Invocation;
 use crate::output::printable;
 use crate::settings::Server;
-
-/// Maximum size of a token in bytes. No service accepts a larger one.
-const MAX_BYTES: u64 = 64 * 1024;
 
 /// Owner and expiry of a token, from the response to `users/me`.
 #[derive(Deserialize)]
@@ -50,11 +48,7 @@ fn read(cx: &Invocation) -> Result<Zeroizing<String>, Failure> {
         // The terminal would show the token.
         return Err(Failure::usage("--token-stdin: pipe the token to standard input"));
     } else {
-        let mut text = Zeroizing::new(String::new());
-        io::stdin().take(MAX_BYTES).read_to_string(&mut text).map_err(|error| {
-            Failure::new(Exit::Data, format!("--token-stdin: standard input: {error}"))
-        })?;
-        text
+        read_bounded(&"--token-stdin: standard input", io::stdin())?
     };
     let token = text.trim();
     if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
