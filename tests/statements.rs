@@ -1,9 +1,9 @@
 //! Tests of the number of SQL statements that a request runs. A read by the External Secrets
 //! Operator runs one statement that loads the environment with all its ancestors, besides those for
-//! the audit log, and none for data that was read before and has not changed. On PostgreSQL, it runs
-//! two more, or shares them with other requests: queries for the changes that other nodes have
-//! committed, before the caller is authenticated and before the environment is looked up. The number
-//! of statements of an import does not depend on the number of its secrets.
+//! the audit log, and none for data that was read before and has not changed. On PostgreSQL, two
+//! further statements query the changes that other nodes have committed: one before the caller is
+//! authenticated, and one before the environment is looked up. Concurrent requests can share them.
+//! The number of statements of an import does not depend on the number of its secrets.
 //!
 //! These tests run alone in their process, because they subscribe to the log of the SQL driver
 //! globally.

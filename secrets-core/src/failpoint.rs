@@ -37,9 +37,9 @@ mod armed {
 
     static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
 
-    /// Arms the failpoint with this name. When an operation reaches the failpoint, `hook` is called
-    /// and decides whether the operation continues. At most one failpoint is armed in the whole
-    /// process.
+    /// Arms the failpoint with this name. When an operation reaches the failpoint, `hook` is
+    /// called, and the value that it returns determines whether the operation continues. At most
+    /// one failpoint is armed in the whole process.
     pub fn arm(name: &str, hook: fn(&str) -> After) {
         let armed = Armed { name: name.to_owned(), hook };
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);

@@ -1,7 +1,7 @@
-//! Limits on the heap allocations that a read from the in-memory store makes, and on the size of its
-//! futures. Unlike the duration of a read, these numbers are the same on every machine, so the test
-//! notices everywhere if a read becomes more expensive. The test is a separate binary, because it
-//! replaces the global allocator.
+//! Limits on the heap allocations that a read from the in-memory store makes, and on the size of
+//! its futures. Unlike the duration of a read, these numbers are the same on every machine, so the
+//! test fails on every machine if a read becomes more expensive. The test is a separate binary,
+//! because it replaces the global allocator.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 const MAX_OF_ONE: u64 = 75;
 /// Maximum number of bytes that a request that reads one secret allocates.
 const MAX_BYTES_OF_ONE: u64 = 24_000;
-/// Maximum size in bytes of the future of an authentication or of a read. A future is copied several
-/// times before it is polled.
+/// Maximum size in bytes of the future of an authentication or of a read. A future is copied
+/// several times before it is polled.
 const MAX_FUTURE: usize = 2_048;
 /// Maximum number of heap allocations per secret of a request that reads many secrets.
 const MAX_PER_SECRET: u64 = 2;

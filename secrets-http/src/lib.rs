@@ -4,8 +4,8 @@
 //! (path, request ID, headers, log), `gate` (authentication and rate limits), `router` (table of
 //! routes), its route in [`routes`] (parsing a `request` into an operation) and `api` (performing
 //! the operation, rendering the response). [`adapters`] connect the service to identity providers,
-//! mail servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`] is
-//! the command-line program: settings, logs and commands.
+//! mail servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`]
+//! is the command-line program: settings, logs and commands.
 //!
 //! Without the feature `server`, only [`atomic_file`] and [`bundle`] are left, for the program
 //! `secrets`. The feature `testing` adds the functions of the fuzz targets.

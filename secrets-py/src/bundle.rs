@@ -77,7 +77,7 @@ impl Bundle {
         let opener = Opener { unlock: unlocked(py, unlock)?, signer, at_least, now };
         let source = source_of(source)?;
         // Release the interpreter: deriving a key from a passphrase and reading the whole bundle
-        // take long.
+        // can take seconds.
         let bundle = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
         let metadata = bundle.metadata();
         Ok(Self {
@@ -96,8 +96,8 @@ impl Bundle {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<SecretTuple>> {
-        // A Python file object releases the interpreter while it reads, so another thread can get
-        // here. Waiting for the lock with the interpreter held would deadlock.
+        // A Python file object releases the interpreter while it reads, so another thread can call
+        // this function. Waiting for the lock with the interpreter held would deadlock.
         let mut opened = self.opened.try_lock().map_err(|_| in_use())?;
         match opened.as_mut().and_then(Iterator::next) {
             Some(Ok(secret)) => Ok(Some(to_tuple(&secret))),

@@ -18,8 +18,8 @@ pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     made(py, "of_answer", (error.kind(), answer, retry_after))
 }
 
-/// Creates the exception for a service that cannot start. Its message has only words of this
-/// library: a database server can put any text into an error, even the password that it received.
+/// Creates the exception for a service that cannot start. The message of the exception contains no
+/// text from the database server, because that text could contain the password.
 pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let reason = match error {
         StartError::Store(StoreError::Unavailable(cause) | StoreError::Corrupt(cause)) => {

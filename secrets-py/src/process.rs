@@ -160,7 +160,7 @@ impl Process {
             if closer == thread::current().id() {
                 return Err(PyRuntimeError::new_err("the interpreter is ending"));
             }
-            // Only daemon threads are left by then.
+            // A daemon thread, which must not enter the interpreter during its shutdown.
             py.detach(|| park());
         }
         let operation = Operation(Box::pin(operation));

@@ -151,7 +151,7 @@ impl Session {
         input: &Bound<'_, PyAny>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        // Before the input is converted: in a forked process, that error comes before any other.
+        // Checked before the input is converted, so that a forked process gets this error first.
         self.process.still()?;
         let input = values::from_python(input)?;
         let (service, credential) = (self.slot.service()?, Arc::clone(&self.credential));

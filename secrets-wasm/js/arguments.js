@@ -41,7 +41,7 @@ export function textIfAny(value, name) {
 // Longest time that `setTimeout` can wait, in milliseconds.
 export const MAX_TIMEOUT = 2 ** 31 - 1;
 
-// Returns an option that is a number from 1 to `max`.
+// Returns an option that is a number from 1 to `max`; `otherwise` if the option is absent.
 export function bound(chosen, name, otherwise, max) {
   const value = chosen[name] ?? otherwise;
   if (typeof value !== "number" || !(value >= 1 && value <= max)) throw invalid(`${name} must be a number from 1 to ${max}`);

@@ -5,7 +5,7 @@ import { answer, notLoaded } from "./worker.core.js";
 
 // Not awaited here: a message that arrives before the listener exists would be lost.
 const loaded = init(new URL("./bundle/secrets_bg.wasm", import.meta.url));
-// Its error is the answer to the message.
+// Prevents an unhandled rejection: the error is sent as the response to the message.
 loaded.catch(() => {});
 
 onmessage = async ({ data }) => {

@@ -55,7 +55,7 @@ export class Client {
     if (!Object.hasOwn(ENDPOINTS, text(name, "name"))) throw new SecretsError("not_found", "no such operation");
     const request = requestOf(name, ENDPOINTS[name], input);
     const { response, error } = await this.#send(request, signal);
-    // With the stack of the caller.
+    // `converted` creates a new error, whose stack includes the caller.
     if (error) throw converted(error);
     return outputOf(request, response);
   }
@@ -97,7 +97,7 @@ export class Client {
       headers["content-type"] = "application/json";
       init.body = body;
     }
-    // Not called as a method: browsers refuse that.
+    // Browsers refuse a call of `fetch` as a method of another object.
     const fetch = this.#fetch ?? globalThis.fetch;
     try {
       const response = await fetch(`${this.#base.href}${target}`, init);
@@ -121,7 +121,8 @@ function fixedInit() {
   return init;
 }
 
-// Without the error of `fetch` as its cause: an error of another implementation can contain the headers.
+// Creates the error for a request without a response. Its cause is not set, because an error of
+// another implementation of `fetch` can contain the headers.
 function unreachable(origin, error) {
   return new SecretsError("unavailable", `no response from ${origin}${reason(error)}`, { code: "no_response" });
 }

@@ -33,7 +33,7 @@ export function loadable({ default: load, initSync, ...functions }, { needsCrypt
       try {
         loadSync(compiled);
       } catch (error) {
-        // Pages of older browsers refuse large modules here. They have no other caller of `loadSync`.
+        // The main thread of older browsers refuses to instantiate large modules synchronously.
         if (!(error instanceof RangeError)) throw error;
         await load({ module_or_path: compiled });
         isLoaded = true;

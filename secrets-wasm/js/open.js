@@ -12,7 +12,7 @@ const RECORD = ["record", "key", "keyVersion", "purpose", "hidden", "instance", 
 export function bundleArguments(bundle, given) {
   const file = bytes(bundle, "bundle");
   const chosen = options("openBundle", given, OPEN_OPTIONS);
-  // A guard that is undefined by mistake, such as a missing setting, would not guard.
+  // If `signer` is undefined by mistake, such as a missing setting, any signer would be accepted.
   if ("signer" in chosen && typeof chosen.signer !== "string") {
     throw invalid("signer must be a string: leave the option out to accept any signer");
   }

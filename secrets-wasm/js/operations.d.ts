@@ -21,7 +21,7 @@ export interface Account {
 
 /** Data stored about a user, without secret values. */
 export interface AccountData {
-  /** Newest 10,000 audit log entries of the user, newest first. An action in a team that the user is not a member of is listed without the team, the place, the object and the details. */
+  /** Newest 10,000 audit log entries of the user, newest first. An action in a team that the user is not a member of is listed without the team, the project, the environment, the object and the details. */
   audit_logs: AuditEntry[];
   /** True if the user has older audit log entries, which the export leaves out. */
   audit_logs_truncated: boolean;
@@ -35,7 +35,7 @@ export interface AccountData {
   memberships: AccountTeam[];
   /** Projects that the user may access. */
   projects: Project[];
-  /** Service tokens the user created, in the teams that they manage as owner or admin. */
+  /** Service tokens that the user created, in the teams that the user manages as owner or admin. */
   service_tokens: ServiceToken[];
   /** Active sessions of the user, oldest first. */
   sessions: UserSession[];
@@ -116,13 +116,13 @@ export interface AuditPage {
   next_cursor?: string;
 }
 
-/** State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end of the chain. */
+/** Result of the verification of a team's audit chain: of its newest 5,000 entries, and of its stored start and end. */
 export interface AuditVerification {
   /** First position in the audit chain at which an entry was changed, removed or inserted. Absent if the chain is valid, or if its stored start or end was changed or deleted. */
   broken_position?: number;
   /** Number of audit entries that were verified as unchanged: about 5,000 at most. */
   checked: number;
-  /** Position in the audit chain of the first entry that was verified as unchanged. Absent if there is none. */
+  /** Position in the audit chain of the first entry that was verified as unchanged; absent if there is none. */
   first_position?: number;
   /** Position in the audit chain of the last entry that was verified as unchanged; absent if there is none. */
   last_position?: number;
@@ -277,7 +277,7 @@ export interface CliUser {
 export interface ComparedEnvironment {
   /** Environment ID. */
   id: string;
-  /** ID of the environment from which this environment inherits secrets. */
+  /** ID of the environment from which this environment inherits secrets; absent if there is none. */
   inherits_from?: string;
   /** Number of secret keys for which another compared environment has a value, but this environment has no secret. Absent if the caller has no access to this environment. */
   missing?: number;
@@ -299,13 +299,13 @@ export interface ComparedKey {
 
 /** Cell of a comparison: a secret that one environment has or inherits. */
 export interface ComparedSecret {
-  /** Description of the secret. */
+  /** Description of the secret; absent if there is none, or if the caller may not read the secret. */
   description?: string;
-  /** Name of the ancestor environment from which the secret is inherited, or whose secret this environment overrides or hides. */
+  /** Name of the ancestor environment from which the secret is inherited, or whose secret this environment overrides or hides; absent if there is none. */
   from?: string;
-  /** Number that identifies the group of secrets with the same value. Present if the request asked for groups and the caller may read this value. Valid only within this comparison. */
+  /** Number that identifies the group of secrets with the same value. Present if groups were requested and the caller may read this value. Valid only within this comparison. */
   group?: number;
-  /** True if the secret is inherited from an environment that the caller may not read. */
+  /** True if the secret is inherited from an environment that the caller may not read. Absent if false. */
   restricted?: boolean;
   /** Name of the rotation that writes this secret; absent if no rotation of this environment does. */
   rotation?: string;
@@ -313,7 +313,7 @@ export interface ComparedSecret {
   state: SecretState;
   /** Time of the last change of the secret. */
   updated_at: string;
-  /** ID of the user or service token that last changed the secret. */
+  /** ID of the user or service token that last changed the secret; absent for a restricted secret. */
   updated_by?: string;
   /** Version number of the secret, in the environment that defines it. */
   version: number;
@@ -479,11 +479,11 @@ export interface EnvironmentPermission {
 
 /** Finding of a scan: a credential that was found, with its status. */
 export interface Finding {
-  /** Column number of the credential in characters, starting at 1. */
+  /** Column number of the credential in characters, starting at 1; absent if unknown. */
   column?: number;
-  /** Reason that a user gave for the status. */
+  /** Reason for the status, as given by a user; absent if no user gave one. */
   comment?: string;
-  /** ID of the commit that contains the credential. */
+  /** ID of the commit that contains the credential; absent if unknown. */
   commit?: string;
   /** Creation time of the finding. */
   created_at: string;
@@ -495,11 +495,11 @@ export interface Finding {
   fingerprint: string;
   /** Finding ID. */
   id: string;
-  /** Line number of the credential, starting at 1. */
+  /** Line number of the credential, starting at 1; absent if unknown. */
   line?: number;
   /** Stored secret whose value is the credential. Present only if the caller may read that secret. */
   matches_secret?: MatchedSecret;
-  /** Path of the file that contains the credential. */
+  /** Path of the file that contains the credential; absent if unknown. */
   path?: string;
   /** First and last characters of the credential. Only an ellipsis if the credential is a stored secret value. */
   redacted?: string;
@@ -513,7 +513,7 @@ export interface Finding {
   status: FindingStatus;
   /** Time of the last change of the finding's status. */
   updated_at: string;
-  /** ID of the user who made the last status change. */
+  /** ID of the user who last changed the status; absent if the status was never changed. */
   updated_by?: string;
 }
 
@@ -686,7 +686,7 @@ export interface RotationConfigResponse {
   injected_secrets: string[];
   /** Kind of database. */
   integration_type: Integration;
-  /** Time of the last successful rotation. */
+  /** Time of the last successful rotation; absent before the first one. */
   last_rotation_at?: string;
   /** Rotation name. */
   name: string;
@@ -864,13 +864,13 @@ export interface SealedBundle {
 export interface Secret {
   /** Creation time of the secret. */
   created_at: string;
-  /** ID of the user or service token that created the secret. */
+  /** ID of the user or service token that created the secret; absent if the caller may not read the secret. */
   created_by?: string;
-  /** Description of the secret. */
+  /** Description of the secret; absent if there is none, or if the caller may not read the secret. */
   description?: string;
   /** ID of the environment that defines the secret. */
   environment_id: string;
-  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. */
+  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. Absent if false. */
   hidden?: boolean;
   /** ID of the secret. */
   id: string;
@@ -880,7 +880,7 @@ export interface Secret {
   type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
-  /** ID of the user or service token that last changed the secret. */
+  /** ID of the user or service token that last changed the secret; absent for a restricted secret. */
   updated_by?: string;
   /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
@@ -929,13 +929,13 @@ export interface SecretVersion {
 export interface SecretWithInheritance {
   /** Creation time of the secret. */
   created_at: string;
-  /** ID of the user or service token that created the secret. */
+  /** ID of the user or service token that created the secret; absent if the caller may not read the secret. */
   created_by?: string;
-  /** Description of the secret. */
+  /** Description of the secret; absent if there is none, or if the caller may not read the secret. */
   description?: string;
   /** ID of the environment that defines the secret. */
   environment_id: string;
-  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. */
+  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. Absent if false. */
   hidden?: boolean;
   /** ID of the secret. */
   id: string;
@@ -943,13 +943,13 @@ export interface SecretWithInheritance {
   inherited_from?: string;
   /** Key (name) of the secret, such as `DATABASE_URL`. */
   key: string;
-  /** True if the secret is inherited from an environment that the caller may not read. The caller cannot read its value through this environment either. */
+  /** True if the secret is inherited from an environment that the caller may not read. The caller cannot read its value through this environment either. Absent if false. */
   restricted?: boolean;
   /** Type of the secret: always `string`. */
   type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
-  /** ID of the user or service token that last changed the secret. */
+  /** ID of the user or service token that last changed the secret; absent for a restricted secret. */
   updated_by?: string;
   /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
@@ -959,9 +959,9 @@ export interface SecretWithInheritance {
 export interface SecretWithValue {
   /** Creation time of the secret. */
   created_at: string;
-  /** ID of the user or service token that created the secret. */
+  /** ID of the user or service token that created the secret; absent if the caller may not read the secret. */
   created_by?: string;
-  /** Description of the secret. */
+  /** Description of the secret; absent if there is none, or if the caller may not read the secret. */
   description?: string;
   /** ID of the environment that defines the secret. */
   environment_id: string;
@@ -975,7 +975,7 @@ export interface SecretWithValue {
   type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
-  /** ID of the user or service token that last changed the secret. */
+  /** ID of the user or service token that last changed the secret; absent for a restricted secret. */
   updated_by?: string;
   /** Decrypted value; absent if the operation returns no values. */
   value: string;
@@ -987,9 +987,9 @@ export interface SecretWithValue {
 export interface SecretWithValueAndInheritance {
   /** Creation time of the secret. */
   created_at: string;
-  /** ID of the user or service token that created the secret. */
+  /** ID of the user or service token that created the secret; absent if the caller may not read the secret. */
   created_by?: string;
-  /** Description of the secret. */
+  /** Description of the secret; absent if there is none, or if the caller may not read the secret. */
   description?: string;
   /** ID of the environment that defines the secret. */
   environment_id: string;
@@ -1003,7 +1003,7 @@ export interface SecretWithValueAndInheritance {
   type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
-  /** ID of the user or service token that last changed the secret. */
+  /** ID of the user or service token that last changed the secret; absent for a restricted secret. */
   updated_by?: string;
   /** Decrypted value; absent if the operation returns no values. */
   value: string;
@@ -1115,7 +1115,7 @@ export type SslMode = "disable" | "allow" | "prefer" | "require" | "verify-ca" |
 
 /** Change of one secret in one environment. */
 export interface SubmittedChange {
-  /** Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that the key has in another environment, `hide` makes the environment have no value for the key, not even an inherited one, `delete` deletes the environment's own secret, and `describe` sets its description. */
+  /** Kind of change: - `set` creates the secret or sets its value. - `copy` sets the value to the value of the key in another environment. - `hide` hides the key: the environment then has no value for it, not even an inherited one. - `delete` deletes the environment's own secret. - `describe` sets the description of the secret. */
   action: ChangeActionName;
   /** New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps its description. */
   description?: string | null;
@@ -1133,7 +1133,7 @@ export interface SubmittedChange {
 
 /** Finding of another scanner, such as a pre-commit hook. */
 export interface SubmittedFinding {
-  /** Column number of the credential, starting at 1. */
+  /** Column number of the credential, starting at 1; absent if unknown. */
   column?: number | null;
   /** ID of the commit that contains the credential. */
   commit?: string | null;
@@ -1141,9 +1141,9 @@ export interface SubmittedFinding {
   description?: string | null;
   /** Fingerprint that identifies the finding if the credential itself is not given: at most 2,048 bytes. */
   fingerprint?: string | null;
-  /** Line number of the credential, starting at 1. */
+  /** Line number of the credential, starting at 1; absent if unknown. */
   line?: number | null;
-  /** Path of the file that contains the credential. */
+  /** Path of the file that contains the credential; absent if unknown. */
   path?: string | null;
   /** ID of the detection rule that matched: 1 to 100 visible characters. */
   rule_id: string;
@@ -1364,7 +1364,7 @@ export interface UserPermission {
 
 /** A session, without its credential. */
 export interface UserSession {
-  /** Name that the client reported; for a browser, its product name. */
+  /** Name that the client reported; for a browser, its product name. Absent if unknown. */
   client_name?: string;
   /** Creation time of the session. */
   created_at: string;
@@ -1372,17 +1372,17 @@ export interface UserSession {
   current: boolean;
   /** Expiry time. A browser session ends earlier if it is not used for the idle timeout of the service, by default 60 minutes. */
   expires_at: string;
-  /** Name of the client's machine, as reported by the client. */
+  /** Name of the client's machine, as reported by the client; absent if unknown. */
   hostname?: string;
   /** Session ID. */
   id: string;
-  /** IP address of the client that started the session. */
+  /** IP address of the client that started the session; absent if unknown. */
   ip_address?: string;
   /** Kind of client: `cli` or `browser`. */
   kind: SessionKind;
   /** Time of the last use, with an accuracy of one minute; absent if the session was never used. */
   last_used_at?: string;
-  /** Operating system, as reported by the client. */
+  /** Operating system, as reported by the client; absent if unknown. */
   os?: string;
   /** First characters of the session's credential. */
   token_prefix: string;

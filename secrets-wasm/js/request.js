@@ -61,7 +61,8 @@ function bodyOf(name, endpoint, rest) {
   return undefined;
 }
 
-// Encodes a path segment. For a string that cannot be one, no object exists.
+// Percent-encodes a path segment. Throws `not_found` for a string that cannot be a segment, because
+// no object has such a name.
 function segment(field, value) {
   if (value === undefined || value === null) throw invalidField(field, "is required");
   if (typeof value !== "string") throw invalidField(field, "must be a string");
@@ -72,7 +73,7 @@ function segment(field, value) {
 }
 
 function parameter(field, value) {
-  // As `JSON.stringify` converts it.
+  // The same conversion as in `JSON.stringify`.
   if (value instanceof Date) return value.toJSON();
   if (!["string", "number", "boolean"].includes(typeof value)) {
     throw invalidField(field, "must be a string, a number, a boolean or a date");

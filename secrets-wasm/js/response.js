@@ -80,7 +80,8 @@ function joined(chunks, size) {
   return whole;
 }
 
-// Seconds of a `Retry-After` header: a number or a date (RFC 9110, section 10.2.3).
+// Returns the seconds to wait, from a `Retry-After` header with a number or a date (RFC 9110,
+// section 10.2.3); `undefined` if the header is absent or invalid.
 function seconds(header) {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header)) return Number(header);
@@ -88,7 +89,7 @@ function seconds(header) {
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
 }
 
-// Returns whether a response contains the output of its operation.
+// True if a response contains the output of its operation.
 export function isOutput({ name }, response) {
   if (response.status >= 200 && response.status < 300) return true;
   // An OAuth error is an output of this operation.
@@ -97,19 +98,20 @@ export function isOutput({ name }, response) {
 
 const isGrantError = (content) => typeof content?.error === "string" && content.code === undefined;
 
-// Decodes the output of an operation. A response that does not have the declared form is refused: it is that
-// of another server, such as the login page of a network.
+// Decodes the output of an operation. Throws an error for a response without the declared form,
+// because it comes from another server, such as the login page of a network.
 export function outputOf(request, response) {
   try {
     const output = decoded(request, response);
     if (output !== undefined) return hide(output);
   } catch {
-    // Without the cause, whose text can contain the response. Content nested too deeply ends here as well.
+    // The error below has no cause, because the message of the cause can contain the response. JSON
+    // that is nested too deeply also ends here.
   }
   throw foreignError(response);
 }
 
-// Returns `undefined` for a response without the declared form.
+// Decodes the output of an operation. Returns `undefined` for a response without the declared form.
 function decoded({ endpoint, isText }, response) {
   const { envelope, output, texts } = endpoint;
   const type = response.type.split(";")[0].trim().toLowerCase();
@@ -164,7 +166,7 @@ function plain(value, max) {
   return typeof value === "string" ? value.slice(0, max).replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, " ") : undefined;
 }
 
-// Returns the JSON content of a response; `undefined` if it is none.
+// Parses the JSON body of a response; `undefined` if it is not valid JSON.
 function parsed(response) {
   try {
     return JSON.parse(response.text());

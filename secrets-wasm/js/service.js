@@ -7,7 +7,7 @@ import { nameOperations } from "./names.js";
 
 // Returns the classes `Service` and `Session` that call a loadable module.
 export function services(module) {
-  // Key for the constructors, which only this function has.
+  // Argument that other code cannot pass to the constructors, so that it cannot call them.
   const own = Symbol("own");
 
   class Session {

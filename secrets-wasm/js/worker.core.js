@@ -1,4 +1,4 @@
-// Opens a bundle in a worker of the platform.
+// Functions that open a bundle in a worker, for all platforms.
 
 import { bound, MAX_TIMEOUT, options } from "./arguments.js";
 import { converted, invalid, reason, SecretsError } from "./errors.js";
@@ -41,7 +41,7 @@ export async function openIn(start, bundle, given, call = {}) {
   }
 }
 
-// Without the errors of the platform, which can quote an option.
+// Starts a worker. The message of a platform error is not used, because it can contain an option.
 function started(start, resolve, reject) {
   try {
     return start(resolve, reject);

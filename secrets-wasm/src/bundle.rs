@@ -77,7 +77,7 @@ fn whole(value: &JsValue) -> Option<u64> {
     (number.fract() == 0.0).then_some(whole)
 }
 
-/// Converts a number of seconds since 1970 to a time.
+/// Converts a number of seconds since 1970 to a time; `None` unless it is an integer of 32 bits.
 fn time(value: &JsValue) -> Option<Time> {
     Time::from_timestamp(i64::from(number::<u32>(value)?), 0)
 }

@@ -14,7 +14,7 @@ use crate::case::{Case, Variables, all, filled, object_filled};
 use crate::host::{Host, Registry, Who};
 use crate::http::Http;
 
-/// Minimum number of cases that must have been read, so that the test notices a missing file.
+/// Minimum number of cases that must have been read, so that the test fails if a file is missing.
 const LEAST: usize = 300;
 
 async fn run(host: &dyn Host) {

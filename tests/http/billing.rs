@@ -6,7 +6,7 @@ use secrets_core::model::{Plan, Plans, Quota, Role, ids};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Error message for users who are no operators, and for operators whose credential does not prove
+/// Error message for users who are not operators, and for operators whose credential does not prove
 /// their address.
 const OPERATORS_ONLY: &str = "only the operator of this service may do this, with a token of the \
                               identity provider: if you are the operator, sign in again";
@@ -142,7 +142,7 @@ async fn an_operator_is_known_by_the_address_of_the_credential(kind: Kind) {
     let app = operated(kind).await;
     let alice = app.person("alice").await;
     app.person("ops").await;
-    // The token of the same account has another e-mail address than the stored account.
+    // The token belongs to the same account, but contains a different e-mail address.
     let claims = json!({
         "iss": secrets_core::jwt::DEV_ISSUER,
         "aud": secrets_core::jwt::DEV_AUDIENCE,

@@ -1,4 +1,4 @@
-//! Test of request bodies with objects inside: a JSON list is not accepted in their place.
+//! Test of objects inside request bodies: the server does not accept a JSON list in their place.
 
 use hyper::Method;
 use secrets_tests::{App, Kind};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-/// A list in a request body, in the place of an object: the body, and the place as errors name it.
+/// Request body with a list in place of an object, and the path of the list in error messages.
 type Misplaced = (Value, String);
 
 /// Returns a schema with its references resolved, and without the alternative `null`.

@@ -33,8 +33,8 @@ impl Crowd {
         Self(clients)
     }
 
-    /// Calls `act` for all clients at the same time, with the number of the client and the client.
-    /// Returns the results.
+    /// Calls `act` with the number of each client and the client, and runs the returned futures
+    /// concurrently. Returns their results.
     async fn race<F, T>(self, act: impl Fn(usize, Client) -> F) -> Vec<T>
     where
         F: Future<Output = T> + Send + 'static,

@@ -294,8 +294,8 @@ async fn a_team_has_a_quarter_of_the_watches() {
     }
 }
 
-/// Creates a team with five service tokens, and opens five event streams of an environment with
-/// each token. Returns the team's owner, the path of the event stream, and the 25 streams.
+/// Creates a user with a project and five service tokens, and opens five event streams of an
+/// environment with each token. Returns the user, the path of the event stream, and the 25 streams.
 async fn watches_of_a_team(app: &App, name: &str) -> (Person, String, Vec<(Watch, String)>) {
     let owner = app.person(name).await;
     let path = paths::watch(&owner.project("Web").await, "staging");

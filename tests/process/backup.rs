@@ -111,7 +111,7 @@ async fn a_backup_under_load_contains_all_acknowledged_writes() {
             with_database("backup_copy", &["backup", copy.to_str().unwrap()], &database).run();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         taken.push((copy, before));
-        // The next backup is another one.
+        // Waits until each client has written again, so that the next backup differs from this one.
         let last = taken[taken.len() - 1].1.clone();
         until("writes go on", async || {
             let now = acknowledged.lock().unwrap();
@@ -245,14 +245,14 @@ async fn read_only_commands_change_nothing_after_a_stop() {
     program.terminate(Duration::from_secs(10));
 
     let [check, verify, _] = must_change_nothing("backup_after", &database);
-    // A copy has no lock file, and gets none.
+    // A copied database has no lock file, and the commands create none.
     let copy = folder("backup_after_copy").join("copy.db");
     fs::copy(&database, &copy).unwrap();
     must_change_nothing("backup_after_copy", &copy);
 
     assert!(!check.stdout.contains("another process"), "{}", check.stdout);
     assert!(!verify.stderr.contains("another process"), "{}", verify.stderr);
-    // Nor does a command keep a lock.
+    // The commands have released their locks, so the service starts.
     Program::serve("backup_after", &database).start();
 }
 

@@ -11,8 +11,8 @@ use crate::provider::{Provider, free_port};
 
 const AUDIENCE: &str = "https://secrets.test";
 
-/// Address of the service under test. It is chosen before the service starts, because the OpenID
-/// provider must know the address too.
+/// Address of the service under test. It is chosen before the service starts, because the
+/// configuration of the OpenID provider contains it too.
 struct Site {
     port: u16,
 }

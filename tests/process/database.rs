@@ -211,7 +211,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     let awake = node("database_awake", &store.url()).start();
     let (owner, alice) = (stalled.person("alice").await, awake.person("alice").await);
     let (_, key) = prepared(&owner).await;
-    // Another account, because the blocked writes of an account use up its turns to write.
+    // Another account, because the blocked writes use up the write permits of their account.
     let bob = awake.person("bob").await;
     let project = bob.project("Other").await;
     bob.secret(&project, "development", "OTHER", "kvc_other").await;

@@ -53,12 +53,12 @@ async fn unread_exports_do_not_delay_other_accounts() {
     let mut unread = Vec::new();
     for _ in 0..35 {
         let socket = TcpSocket::new_v4().unwrap();
-        // The system must not take the response from the service.
+        // A small buffer, so that the operating system does not accept the whole response.
         socket.set_recv_buffer_size(16_384).unwrap();
         let mut socket = socket.connect(program.address).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
         if unread.is_empty() {
-            // The first response has begun, so it has the memory of the account.
+            // The first response has begun, so memory of the account is reserved for it.
             let mut head = [0; 12];
             assert!(socket.peek(&mut head).await.unwrap() > 0);
         }

@@ -21,8 +21,8 @@ fn blocks(page: &str) -> Vec<String> {
 }
 
 /// Starts the service as an ordinary user on a free port, and runs the blocks of shell commands as
-/// this user. Environment variables tell them the address of the service, a token and the address
-/// of a PostgreSQL server. Returns the user and the output.
+/// this user. Environment variables contain the address of the service, a token, and the address
+/// and the credentials of a PostgreSQL server. Returns the user and the output.
 fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
     let user = OrdinaryUser::new(name);
     let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();
@@ -41,7 +41,7 @@ fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
         blocks.concat()
     );
     let stdout = user.run(&script);
-    // The imported file belongs to the reader of the page, and may contain values.
+    // The commands leave this file with secret values, which the test runner would report.
     fs::remove_file(user.folder.join("example.env")).unwrap();
     (user, stdout)
 }

@@ -123,7 +123,7 @@ async fn periodic_background_work_makes_no_traces() {
     let collector = Receiver::start().await;
     let mut program = serve("traces_idle", &folder, &collector.url("")).start();
     program.person("alice").await;
-    // The workers have run, and stored the entry of the sign-in.
+    // Waits until the workers have stored the audit entry of the sign-in.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(program.terminate(Duration::from_secs(20)).success());
 
@@ -136,11 +136,11 @@ async fn periodic_background_work_makes_no_traces() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_does_not_answer_delays_neither_requests_nor_the_stop() {
     let folder = folder("traces_stalled");
-    // Accepts connections, but answers nothing.
+    // Accepts connections, but never responds.
     let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", collector.local_addr().unwrap());
     let mut program = serve("traces_stalled", &folder, &url)
-        // The queue holds fewer spans than the requests have.
+        // The queue is too small for all spans of the requests.
         .with("OTEL_BSP_MAX_QUEUE_SIZE", "16")
         .with("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
         .start();
@@ -152,7 +152,7 @@ async fn a_collector_that_does_not_answer_delays_neither_requests_nor_the_stop()
         assert!(began.elapsed() < Duration::from_secs(5));
     }
 
-    // Less than the 10 seconds of an export.
+    // Shorter than the timeout of an export, which is 10 seconds.
     assert!(program.terminate(Duration::from_secs(8)).success());
     drop(collector);
 }
@@ -184,7 +184,7 @@ async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_re
     let mut program = serve(name, &folder, &url)
         .with("SECRETS_LOG", "debug")
         .with("SSL_CERT_FILE", OTHER_AUTHORITY)
-        // The queue holds fewer spans than the requests have.
+        // The queue is too small for all spans of the requests.
         .with("OTEL_BSP_MAX_QUEUE_SIZE", "16")
         .with("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
         .start();
@@ -200,7 +200,7 @@ async fn a_collector_with_an_untrusted_certificate_gets_nothing_and_delays_no_re
     let is_failure = |line: &str| line.contains("ERROR") && line.contains("HTTP export failed");
     until("the log has a failed export", async || log().lines().any(is_failure)).await;
 
-    // Less than the 10 seconds of an export.
+    // Shorter than the timeout of an export, which is 10 seconds.
     assert!(program.terminate(Duration::from_secs(8)).success());
     assert!(collector.connections() > 0);
     assert!(collector.taken().is_empty());

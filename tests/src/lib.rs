@@ -75,9 +75,9 @@ macro_rules! on_every_store {
 }
 
 /// Generates a test in memory and one on PostgreSQL for each async function in the list, as
-/// [`on_every_store`] does. For rules about requests and responses: SQLite is tested by the
-/// conformance suite of the stores, and by the rules that depend on transactions, on limits counted
-/// in the store, on background work or on caches.
+/// [`on_every_store`] does. Suitable for rules about requests and responses. SQLite is covered by
+/// the conformance suite of the stores, and by the tests of rules that depend on transactions, on
+/// limits counted in the store, on background work or on caches.
 #[macro_export]
 macro_rules! in_memory_and_on_postgres {
     ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {

@@ -1,4 +1,4 @@
-//! Store that fails whenever a test wants it to.
+//! Store whose calls fail while a test has set a failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use secrets_core::model::Time;
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 
-/// Wrapper of another store, which fails whenever a test wants it to.
+/// Wrapper of another store. Its calls fail while a test has set a failure.
 pub struct Outage {
     inner: Arc<dyn Store>,
     fault: AtomicU8,

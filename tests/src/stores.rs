@@ -64,7 +64,7 @@ impl Kind {
             Self::Memory => Arc::new(MemoryStore::new()),
             Self::Sqlite => Arc::new(sqlite::open(Path::new(location), patient()).await.unwrap()),
             Self::Postgres => {
-                // As the other timeouts of `patient`: many writers may wait for one lock.
+                // Longer than in production, because many writers may wait for one lock.
                 let separator = if location.contains('?') { '&' } else { '?' };
                 let url = format!("{location}{separator}options[lock_timeout]=60s");
                 Arc::new(postgres::open(&url, patient()).await.unwrap())

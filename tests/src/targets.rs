@@ -107,7 +107,7 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// Panics if the login fails for another reason than a wrong password or a locked account.
+    /// Panics if the login fails for a reason other than a wrong password or a locked account.
     pub async fn logs_in(&self, user: &str, password: &str) -> bool {
         match Session::open(self, None, user, password).await {
             Ok(_) => true,

@@ -28,8 +28,9 @@ struct Known {
 }
 
 impl Accounts {
-    /// Returns the account for work in a team that this user caused, for example by creating the
-    /// service token of the request. Reads the user's membership at most once a minute.
+    /// Returns the account against which a request for this team is counted. `user` is the creator
+    /// of the team or of the request's service token. Reads the user's membership at most once a
+    /// minute.
     pub(crate) async fn of(
         &self,
         reads: &mut dyn Reads,
@@ -60,7 +61,7 @@ mod tests {
     use crate::store::{MemoryStore, Store};
     use crate::testing::fixtures::{World, at};
 
-    /// Returns the accounts for the work of the owners of both teams at this time.
+    /// Returns the accounts of the two teams at this time. The users are the owners of the teams.
     async fn found(
         accounts: &Accounts,
         store: &dyn Store,

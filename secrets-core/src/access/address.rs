@@ -7,12 +7,13 @@ use crate::engine::Person;
 use crate::model::{SessionKind, Time};
 
 /// True if the caller's credential proves that the caller's e-mail address still belongs to the
-/// caller. False for a command-line session that is older than 15 minutes, and for a token without
-/// an e-mail claim whose user has not signed in for 15 minutes. `browser` is the maximum age of a
-/// browser session, with which a command-line login can be approved.
+/// caller. False for a token without an e-mail claim whose user has not signed in for 15 minutes.
+/// Also false for a command-line session that is older than 15 minutes, or whose user has not
+/// signed in for `browser` plus 15 minutes. `browser` is the maximum age of a browser session,
+/// which can approve a command-line login.
 ///
-/// A sign-in asks the identity provider for the address, and keeps the stored one if the provider
-/// returns none.
+/// At a sign-in, the address is read from the identity provider. If the provider returns none, the
+/// stored address is kept.
 pub(crate) fn proves_address(caller: &Person, browser: TimeDelta, now: Time) -> bool {
     let signed_in = |most: TimeDelta| caller.user.last_login_at.is_some_and(|at| now - at <= most);
     match &caller.session {

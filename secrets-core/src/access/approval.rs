@@ -12,8 +12,8 @@ use crate::engine::Person;
 use crate::model::{Error, Result, SessionKind, Time};
 use crate::store::SessionRecord;
 
-/// Time after a login in which the login counts as recent. (A command-line session starts at most 10
-/// minutes after its login was approved: the lifetime of a device login.)
+/// Time after a login in which the login counts as recent. (A command-line session starts at most
+/// 10 minutes after its login was approved: the lifetime of a device login.)
 pub(super) const RECENT_LOGIN: TimeDelta = TimeDelta::minutes(15);
 
 const TOKEN_NEEDS_APPROVAL: Error = Error::ApprovalRequired(

@@ -66,7 +66,7 @@ impl Context<'_, Read> {
         let view = self.view_of_any_size(path, wanted).await?;
         let bytes = chain_size(&view.chain);
         check_size(self.memory.total, bytes, self.options().max_answer_bytes)?;
-        // Before anything is decrypted, which takes several times the size.
+        // Reserve the memory before decryption, which takes several times the size.
         self.reserve_memory(bytes).await?;
         Ok(view)
     }
@@ -82,9 +82,10 @@ impl Context<'_, Read> {
     }
 
     /// Resolves an environment like [`view`](Self::view), but without the limit on the size of the
-    /// secrets, because the caller of this method keeps the secrets of only one environment in
-    /// memory at a time, and reserves the memory for them. Does not change the audit entry. Returns
-    /// `None` if the environment is unknown, or if the caller is a user without access to it.
+    /// secrets: the calling code must keep the secrets of only one environment in memory at a time,
+    /// and reserve the memory for them. Does not change the audit entry. Returns `None` if the
+    /// environment is unknown, or if the caller is a user without access to it. Fails for a service
+    /// token without access.
     pub(crate) async fn view_if_readable(
         &mut self,
         path: &EnvironmentPath,
@@ -211,10 +212,9 @@ impl Context<'_, Write> {
         }
     }
 
-    /// Resolves an environment that is to become the parent of another environment. The caller must
-    /// have permission to read the future parent and all its ancestors, because everyone who can
-    /// read the child will also read the inherited values. The project must be locked before this
-    /// call.
+    /// Resolves the future parent of an environment. Fails unless the caller may read the future
+    /// parent and all its ancestors, because everyone who can read the child will also read the
+    /// inherited values. The project must be locked before this call.
     pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
         let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
         check_chain(&view.chain)?;
@@ -235,7 +235,8 @@ impl<A: Access> Context<'_, A> {
         team.ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
-    /// Returns the caller's personal team, which was created at the first sign-in.
+    /// Returns the caller's personal team, which was created at the first sign-in; `None` if the
+    /// caller is not a member of this team any more.
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;

@@ -18,7 +18,7 @@ pub(super) fn audited_teams(memberships: &[Membership], user: UserId) -> Vec<Tea
 }
 
 /// Returns the only team of the user or, for a user with several teams, the personal team if the
-/// user is its owner.
+/// user is its owner; otherwise `None`.
 pub(super) fn default_team(memberships: &[Membership], user: UserId) -> Option<TeamId> {
     let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
     let own = only.or_else(|| {
@@ -27,7 +27,7 @@ pub(super) fn default_team(memberships: &[Membership], user: UserId) -> Option<T
     own.map(|membership| membership.team.id)
 }
 
-/// Returns the personal team of the user.
+/// Returns the personal team of the user; `None` if it is not among the memberships.
 pub(super) fn personal_team(memberships: &[Membership], user: UserId) -> Option<TeamId> {
     memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id)
 }

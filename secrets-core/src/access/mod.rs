@@ -2,10 +2,10 @@
 //!
 //! Resolving a path also authorizes the caller: it returns a scope ([`TeamScope`],
 //! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and there is a scope only for a caller who
-//! has permission. The project is checked before the environment: project unknown, project
-//! forbidden, environment unknown, environment forbidden. An error about the project reveals
-//! nothing about its environments. A change gets the scope of the rows that it writes only after it
-//! has locked them.
+//! has permission. Errors are detected in this order: project unknown, project forbidden,
+//! environment unknown, environment forbidden. So an error about the project reveals nothing about
+//! its environments. A change gets the scope of the rows that it writes only after it has locked
+//! them.
 
 pub(crate) mod accounts;
 mod address;

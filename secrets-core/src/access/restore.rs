@@ -9,7 +9,8 @@ use crate::store::ProjectRelation;
 /// Time during which a deleted project can be restored.
 pub(crate) const RESTORE_PERIOD: TimeDelta = TimeDelta::days(30);
 
-/// Loads a deleted project that can still be restored.
+/// Loads a deleted project that can still be restored. Returns `None` if there is none with this
+/// ID, or if `path` is a slug.
 pub(super) async fn deleted_project(
     cx: &mut Context<'_, Write>,
     path: &ProjectRef,

@@ -11,8 +11,8 @@ pub(crate) fn chain_size(chain: &[ChainLink]) -> usize {
     chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
 }
 
-/// Fails if the secrets of an inheritance chain exceed `limit` bytes together with those that the
-/// operation has read from other environments. `bytes` and `earlier` are the sizes of both.
+/// Fails if the secrets of an inheritance chain (`bytes`), together with those that the operation
+/// has read from other environments (`earlier`), exceed `limit`. All three are sizes in bytes.
 pub(super) fn check_size(earlier: usize, bytes: usize, limit: usize) -> Result<()> {
     if earlier + bytes > limit {
         return Err(too_large(limit, earlier > 0));
@@ -20,8 +20,9 @@ pub(super) fn check_size(earlier: usize, bytes: usize, limit: usize) -> Result<(
     Ok(())
 }
 
-/// Reserves memory for `bytes` more bytes of secrets. Fails if all secrets of the operation exceed the
-/// size of a response; `reason` builds the message from that limit.
+/// Reserves memory for `bytes` more bytes of secrets. Fails if all secrets of the operation
+/// together exceed the maximum size of a response. `reason` builds the error message from the text
+/// of this maximum, such as `64 MiB`.
 pub(crate) async fn reserve_within_limit<A: Access>(
     cx: &mut Context<'_, A>,
     bytes: usize,
@@ -35,8 +36,8 @@ pub(crate) async fn reserve_within_limit<A: Access>(
     cx.reserve_memory(bytes).await
 }
 
-/// Adds the size of further secrets of the requested keys to the size of the secrets before them.
-/// Fails if the sum exceeds 64 MiB ([`ResolvedEnvironment::MAX_BYTES`]).
+/// Returns `earlier` plus `bytes`, the sizes of two groups of secrets of the requested keys. Fails
+/// if the sum exceeds 64 MiB ([`ResolvedEnvironment::MAX_BYTES`]).
 pub(super) fn add_size(earlier: usize, bytes: usize) -> Result<usize> {
     let sum = earlier + bytes;
     if sum > ResolvedEnvironment::MAX_BYTES {
@@ -45,8 +46,8 @@ pub(super) fn add_size(earlier: usize, bytes: usize) -> Result<usize> {
     Ok(sum)
 }
 
-/// Returns the error for secrets of an inheritance chain that exceed `limit` bytes, or, if
-/// `are_several`, for the secrets of several environments that exceed it in total.
+/// Returns the error for secrets that exceed `limit` bytes. `are_several` is true if they belong to
+/// several exported environments, and false if they belong to one inheritance chain.
 fn too_large(limit: usize, are_several: bool) -> Error {
     let limit = size_text(limit);
     let reason = if are_several {

@@ -14,8 +14,8 @@ use crate::store::TeamRecord;
 const MAX_TEAMS: usize = 65_536;
 
 /// Rate limiter for the requests of each team. All teams that one account created share a counter,
-/// because an account can create any number of teams. A team that its creator has left has a counter
-/// of its own.
+/// because an account can create any number of teams. A team that its creator has left has a
+/// counter of its own.
 #[derive(Default)]
 pub(crate) struct TeamRates {
     limiter: OnceLock<RateLimiter<UserId>>,

@@ -31,8 +31,8 @@ pub const ANONYMIZATION: Periodic = Periodic {
 };
 
 /// Removes the names and e-mail addresses of deleted users from the audit log, in short
-/// transactions, at most 500 per call. If the entries of one user cannot be changed, the other users
-/// are still processed, and the first error is returned at the end.
+/// transactions, at most 500 per call. If the entries of one user cannot be changed, the other
+/// users are still processed, and the first error is returned at the end.
 pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
     let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
     let (mut result, mut transactions) = (Ok(()), 0);

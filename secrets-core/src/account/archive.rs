@@ -122,8 +122,8 @@ impl Operation for SealArchive {
             let mut environments = Vec::new();
             for environment in cx.reads().environments(project.id, principal).await? {
                 let archived = archived(cx, &project, environment).await?;
-                // The audit context filled by reading this environment becomes an entry of its
-                // team.
+                // Reading the environment has filled the audit context. Use it for a separate entry
+                // of the environment's team.
                 let context = std::mem::take(&mut cx.audit);
                 if let Some(archived) = archived {
                     exported.push(AuditContext { action: Some("secrets.exported"), ..context });
@@ -144,8 +144,8 @@ impl Operation for SealArchive {
     }
 }
 
-/// Loads the secrets of an environment with their values. Returns `None` if the caller may not read
-/// them.
+/// Loads the secrets of an environment, with the values that the caller may read. Returns `None` if
+/// the caller has no access to the environment, or if it was deleted.
 async fn archived(
     cx: &mut Context<'_, Read>,
     project: &ProjectRecord,

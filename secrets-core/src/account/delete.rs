@@ -63,7 +63,7 @@ impl Operation for DeleteAccount {
         cx.tx().erase_user(user.id, now).await?;
         // Called near the end, because the call locks the batches of all teams.
         cx.complete_audit_log().await?;
-        // The worker `anonymization` continues.
+        // The worker `ANONYMIZATION` changes the remaining entries.
         cx.tx().anonymize_actor(user.id, MAX_ENTRIES, now).await?;
         cx.shared::<Refusals>().forget(user.id);
         cx.audit.is_anonymized = true;

@@ -33,12 +33,13 @@ pub struct AccountData {
     pub invitations: Vec<InvitationPublicInfo>,
     /// Projects that the user may access.
     pub projects: Vec<Project>,
-    /// Service tokens the user created, in the teams that they manage as owner or admin.
+    /// Service tokens that the user created, in the teams that the user manages as owner or admin.
     pub service_tokens: Vec<ServiceToken>,
     /// Active sessions of the user, oldest first.
     pub sessions: Vec<UserSession>,
     /// Newest 10,000 audit log entries of the user, newest first. An action in a team that the user
-    /// is not a member of is listed without the team, the place, the object and the details.
+    /// is not a member of is listed without the team, the project, the environment, the object and
+    /// the details.
     pub audit_logs: Vec<AuditEntry>,
     /// True if the user has older audit log entries, which the export leaves out.
     pub audit_logs_truncated: bool,
@@ -109,8 +110,8 @@ impl Operation for ExportAccount {
     }
 }
 
-/// Loads the pending invitations to the caller. Returns none if the caller's credential does not
-/// prove that the caller's e-mail address is current.
+/// Loads the pending invitations to the caller. Returns an empty list if the caller's credential
+/// does not prove that the caller's e-mail address is current.
 async fn invitations_of_caller(cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
     let now = cx.now();
     let browser = cx.options().sessions.absolute;
@@ -139,9 +140,9 @@ async fn actions_of(
     Ok((actions.collect(), is_truncated))
 }
 
-/// Removes the team, the place, the object and the details of an action in a team that is not one
-/// of `teams`, because their names and IDs belong to that team. The entry of a refused request has
-/// them too.
+/// Removes the team, the project, the environment, the object and the details from the entry of an
+/// action in a team that is not one of `teams`, because this data belongs to that team. The entry
+/// of a refused request contains it too.
 fn shown(entry: AuditRecord, teams: &HashSet<TeamId>) -> AuditRecord {
     let is_own = match entry.team {
         Some(team) => teams.contains(&team),
@@ -153,7 +154,7 @@ fn shown(entry: AuditRecord, teams: &HashSet<TeamId>) -> AuditRecord {
     AuditRecord { team: None, metadata: "{}".to_owned(), seal: None, ..entry.without_resource() }
 }
 
-/// Loads the service tokens that the caller created in teams that they still manage.
+/// Loads the service tokens that the user created, in the teams that the user still manages.
 async fn tokens_of(
     cx: &mut Context<'_, Read>,
     memberships: &[Membership],

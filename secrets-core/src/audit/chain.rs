@@ -21,8 +21,8 @@ use crate::store::{AuditHead, StoreError, StoreResult};
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
-/// Maximum difference between the times of an entry and of later entries of its chain, which several
-/// nodes may have written concurrently.
+/// Maximum time by which an entry of a chain can be newer than a later entry of the chain, because
+/// several nodes may have written them concurrently.
 const ORDER_MARGIN: TimeDelta = TimeDelta::hours(1);
 
 /// Maximum number of consecutive retries to prune an audit chain that another transaction changes
@@ -119,8 +119,8 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Appends the oldest new audit entries of a team to its audit chain. Returns the number of
-/// entries.
+/// Appends the oldest new audit entries of a team to its audit chain. Returns the number of entries
+/// appended.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {
@@ -190,8 +190,8 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Optio
     let cutoff = engine.now() - retention;
     let mut reads = engine.store().read().await?;
     let Some(head) = reads.audit_head(team).await? else { return Ok(None) };
-    // Searching for the first entry to keep reads all entries before it. If even the entry after the
-    // next 1,000 has expired, no search is needed.
+    // Searching for the first entry to keep reads all entries before it. If even the entry after
+    // the next 1,000 has expired, no search is needed.
     let full = head.base + MAX_PRUNED;
     let next = reads.audit_chain(team, full, 1).await?.pop();
     let last = if next.is_some_and(|next| next.created_at < cutoff - ORDER_MARGIN) {

@@ -53,7 +53,7 @@ pub struct AuditPage {
     pub next_cursor: Option<String>,
     /// Maximum number of entries per page.
     pub limit: u32,
-    /// Output format that the request asked for.
+    /// Requested output format.
     #[serde(skip)]
     pub format: AuditFormat,
 }
@@ -102,7 +102,8 @@ async fn read(
     let share = MAX_READ / u32::try_from(filters.len()).unwrap_or(u32::MAX).max(1);
     let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
     let turns = cx.shared::<Turns<AuditScope>>();
-    // One list per account, so that an account with many teams has one turn for the connection.
+    // Run one list per account at a time: otherwise, an account could wait for the connection with
+    // a query for each of its teams.
     let lists = cx.shared::<Turns<UserId>>();
     let _list = match cx.caller.account() {
         Some(account) => Some(lists.acquire(account).await),

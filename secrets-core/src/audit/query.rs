@@ -14,7 +14,7 @@ use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
 /// Number of audit entries per page if the request states none.
 const DEFAULT_LIMIT: u32 = 50;
-/// Highest number of audit entries per page that a request may ask for.
+/// Maximum number of audit entries per page.
 const MAX_LIMIT: u32 = 200;
 
 /// Default number of days before now that a query covers.
@@ -101,7 +101,8 @@ impl AuditQuery {
         Ok(wanted)
     }
 
-    /// Returns the requested sort order of the audit entries.
+    /// Returns the requested sort order of the audit entries, by default the newest first. Fails if
+    /// the parameter is not valid.
     pub(super) fn order(&self) -> Result<AuditOrder> {
         match self.order.as_deref() {
             None | Some("desc") => Ok(AuditOrder::Newest),
@@ -110,7 +111,8 @@ impl AuditQuery {
         }
     }
 
-    /// Returns the requested maximum number of audit entries per page.
+    /// Returns the requested maximum number of audit entries per page, by default 50. Fails if the
+    /// parameter is not valid.
     pub(super) fn page(&self) -> Result<u32> {
         const RULE: &str = "must be a whole number from 1 to 200";
         let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(DEFAULT_LIMIT);
@@ -121,7 +123,8 @@ impl AuditQuery {
         }
     }
 
-    /// Returns the requested output format of the page.
+    /// Returns the requested output format of the page, by default JSON. Fails if the parameter is
+    /// not valid.
     pub(super) fn format(&self) -> Result<AuditFormat> {
         match self.format.as_deref() {
             None | Some("json") => Ok(AuditFormat::Json),

@@ -19,8 +19,8 @@ const MAX_VERIFIED: u64 = 5_000;
 /// Maximum number of audit entries that one request counts as not sealed.
 const MAX_UNSEALED: u32 = 10_000;
 
-/// State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end of the
-/// chain.
+/// Result of the verification of a team's audit chain: of its newest 5,000 entries, and of its
+/// stored start and end.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditVerification {
@@ -32,12 +32,12 @@ pub struct AuditVerification {
     pub checked: u64,
     /// Number of older audit entries, which were not verified.
     pub unchecked: u64,
-    /// Position in the audit chain of the first entry that was verified as unchanged. Absent if there
-    /// is none.
+    /// Position in the audit chain of the first entry that was verified as unchanged; absent if
+    /// there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_position: Option<u64>,
-    /// Position in the audit chain of the last entry that was verified as unchanged; absent if there
-    /// is none.
+    /// Position in the audit chain of the last entry that was verified as unchanged; absent if
+    /// there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_position: Option<u64>,
     /// Time of the last entry that was verified as unchanged; absent if there is none.
@@ -48,8 +48,8 @@ pub struct AuditVerification {
     /// if the chain is valid, or if its stored start or end was changed or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken_position: Option<u64>,
-    /// Number of audit entries that have not been appended to the audit chain yet, without those that
-    /// were appended during the verification. At most 10,000 are counted.
+    /// Number of audit entries that have not been appended to the audit chain yet, without those
+    /// that were appended during the verification. At most 10,000 are counted.
     pub unsealed: u64,
 }
 
@@ -82,10 +82,11 @@ impl Operation for VerifyAudit {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
         cx.team(team, Permission::Manage, unknown()).await?;
-        // Appends the entries of reads to the chain, so that they are verified too, and gives the
-        // database connection back, which must not be held during the wait for a turn.
+        // Append the entries of reads to the chain, so that they are verified too. Also releases
+        // the database connection, which must not be held while waiting for a turn.
         cx.complete_audit_log().await?;
-        // The turns of lists: for each account and each team, one query of the log at a time.
+        // Wait for the same turns as `ListAudit`: only one query of the log runs at a time for each
+        // account and each team.
         let (accounts, teams) = (cx.shared::<Turns<UserId>>(), cx.shared::<Turns<AuditScope>>());
         let _account = accounts.acquire(cx.caller.person()?.id).await;
         let _team = teams.acquire(AuditScope::Team(team)).await;

@@ -17,8 +17,8 @@ use super::format::{MAC, WRAPPED};
 use super::keys::{PublicKey, RecipientKey, X25519};
 use crate::crypto::Key;
 
-/// The file key of one bundle, 32 random bytes. All keys of the bundle are derived from
-/// it.
+/// The file key of one bundle: 32 random bytes, from which the other keys of the bundle are
+/// derived.
 pub(super) struct FileKey(Key);
 
 /// Kind of key that both the creator and the recipient of a bundle know: a raw random key, or a key
@@ -78,7 +78,8 @@ impl FileKey {
         wrapped
     }
 
-    /// Unwraps a file key that [`wrap`](Self::wrap) returned; `None` if the secret is wrong.
+    /// Unwraps a file key that [`wrap`](Self::wrap) returned; `None` if the secret is wrong or the
+    /// wrapped key was changed.
     pub(super) fn unwrap(
         wrapped: &[u8; WRAPPED],
         secret: &Key,
@@ -121,7 +122,7 @@ impl FileKey {
     }
 
     /// Unwraps a file key that [`wrap_for`](Self::wrap_for) returned; `None` if the private key is
-    /// wrong.
+    /// wrong or the wrapped key was changed.
     pub(super) fn unwrap_for(
         enc: &[u8; 32],
         wrapped: &[u8; WRAPPED],

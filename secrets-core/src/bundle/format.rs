@@ -206,7 +206,7 @@ impl<const N: usize> Serialize for Binary<N> {
 impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The engine rejects padding and nonzero trailing bits.
+        // `URL_SAFE_NO_PAD` rejects padding and nonzero trailing bits.
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(de::Error::custom)?;
         let bytes = bytes.try_into().map_err(|_| de::Error::custom("wrong length"))?;
         Ok(Self(bytes))

@@ -40,7 +40,7 @@ pub fn bundle(bytes: &[u8]) {
     payload(bytes);
 }
 
-/// Opens the input as a bundle of a signer whose private key the fuzzer does not know. If the
+/// Opens the input as a bundle of a signer whose private key is not available to the fuzzer. If the
 /// bundle opens, checks that it no longer opens after a bit was changed, the last byte was removed
 /// or a byte was appended.
 fn file(bytes: &[u8]) {
@@ -57,7 +57,8 @@ fn file(bytes: &[u8]) {
             assert!(secrets(&opener, &bytes[..bytes.len() - 1]).is_err());
             assert!(secrets(&opener, &[bytes, b"\0"].concat()).is_err());
         }
-        // The texts of all errors are constant. This one contains the error of the reader.
+        // All error texts are constant, except for `Unreadable`, which contains an I/O error. A
+        // reader of bytes in memory never returns one.
         Err(error) => assert!(!matches!(error, BundleError::Unreadable(_)), "{error}"),
     }
 }

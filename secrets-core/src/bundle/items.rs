@@ -62,7 +62,7 @@ impl<R: Read> Items<R> {
             return Err(NOT_AN_ARRAY);
         }
         self.place = Place::Inside;
-        // The opening brace belongs to the object.
+        // Move back by one byte, because the opening brace is part of the object.
         self.at -= 1;
         self.object()?;
         Ok(Some(&self.item))

@@ -102,8 +102,8 @@ impl Opener {
         self.open(Cursor::new(bundle))
     }
 
-    /// Checks the signer. Anyone can create a bundle for a public key, so opening with a private
-    /// key requires an expected signer.
+    /// Fails if `signer` is not the expected signer. Anyone can create a bundle for a public key,
+    /// so this also fails for a private key without an expected signer.
     fn trust(&self, signer: Signer) -> Result<(), BundleError> {
         let is_trusted = match (self.signer, &self.unlock) {
             (Some(named), _) => named == signer,

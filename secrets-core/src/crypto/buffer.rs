@@ -28,7 +28,7 @@ impl WipedBuffer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the buffer. They are wiped on drop.
     #[must_use]
     pub fn into_bytes(self) -> Zeroizing<Vec<u8>> {
         self.0
@@ -54,13 +54,14 @@ impl io::Write for WipedBuffer {
     }
 }
 
-/// Serializes a value that contains plaintext as JSON, for a type that wipes its text.
+/// Serializes a value that contains plaintext as a JSON string. The string is not wiped on drop:
+/// move it into a type that wipes it, such as [`Plaintext`](super::Plaintext).
 pub(crate) fn to_json_text(value: &impl Serialize) -> serde_json::Result<String> {
     let mut bytes = to_json(value)?;
     String::from_utf8(std::mem::take(&mut *bytes)).map_err(serde::ser::Error::custom)
 }
 
-/// Serializes a value that contains plaintext as JSON.
+/// Serializes a value that contains plaintext as JSON bytes, which are wiped on drop.
 pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
     let mut buffer = WipedBuffer::default();
     serde_json::to_writer(&mut buffer, value)?;

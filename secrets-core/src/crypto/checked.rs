@@ -54,7 +54,8 @@ pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     digits.bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
 }
 
-/// Appends a big-endian number in base 62, most significant digit first, with leading zeros.
+/// Appends a big-endian number as `digits` base62 digits, most significant digit first, with
+/// leading zeros.
 pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     let mut number = Zeroizing::new(number.to_vec());
     let mut text = Zeroizing::new(vec![b'0'; digits]);

@@ -69,7 +69,7 @@ mod tests {
     #[tokio::test]
     async fn state_opens_up_to_the_maximum_length_of_its_text() {
         let state = ClientState::of(&Keyring::generate().await, "sign-in");
-        // Nonce and tag take 40 bytes, and three bytes are four characters.
+        // Nonce and tag take 40 bytes, and base64 encodes three bytes as four characters.
         let [longest, longer] = [6_104, 6_105].map(|bytes| state.seal(&vec![7; bytes]));
 
         assert_eq!(longest.len(), 8_192);

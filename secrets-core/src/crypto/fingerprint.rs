@@ -30,7 +30,7 @@ impl FingerprintKey {
     }
 
     /// Derives the MAC key for the names of rate-limit counters. The nodes of an instance may share
-    /// these counters through another server, which must not learn the original names.
+    /// these counters through another server, to which the original names must not be sent.
     pub(crate) fn of_rate_limits(keyring: &Keyring) -> Self {
         let parts: [&[u8]; 1] = [b"secrets-core/v1/rate-limit"];
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))

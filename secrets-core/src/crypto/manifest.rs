@@ -1,10 +1,11 @@
 //! Manifest of an environment: a MAC over the current versions of all its secrets.
 //!
-//! Each encrypted record is authenticated by itself, so it cannot be changed or moved. But a row that
-//! is replaced as a whole by an earlier copy of it, or deleted, is valid by itself. The manifest
-//! detects this. It is a sum of one hash for each secret, so a write adds and subtracts the hashes of
-//! the secrets that it changes, without reading the others (Clarke et al., "Incremental Multiset Hash
-//! Functions", 2003, MSet-Add-Hash). The key is random, one for each instance.
+//! Each encrypted record is authenticated by itself, so a changed or moved record is detected. But
+//! this does not detect that a whole row was deleted, or replaced by an earlier copy of it. The
+//! manifest detects both. It is a sum of one hash for each secret, so a write adds and subtracts
+//! the hashes of the secrets that it changes, without reading the others (Clarke et al.,
+//! "Incremental Multiset Hash Functions", 2003, MSet-Add-Hash). The key is random, one for each
+//! instance.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -71,8 +72,8 @@ impl<'a> ManifestKey<'a> {
         stored
     }
 
-    /// Returns the contents of a stored manifest. Fails if it is not the manifest of this revision of
-    /// the environment.
+    /// Returns the contents of a stored manifest. Fails if it is not the manifest of this revision
+    /// of the environment.
     pub(crate) fn open(
         &self,
         stored: &[u8; MANIFEST_BYTES],
@@ -111,7 +112,8 @@ impl<'a> ManifestKey<'a> {
 }
 
 impl ManifestSum {
-    /// Adds or subtracts another number of 256 bits, from the lowest to the highest 64 bits.
+    /// Adds or subtracts another 256-bit number, modulo 2^256. `step` adds or subtracts 64 bits,
+    /// and is `u64::overflowing_add` or `u64::overflowing_sub`.
     fn combine(&mut self, other: Self, step: fn(u64, u64) -> (u64, bool)) {
         let mut carry = false;
         for (limb, other) in self.0.iter_mut().zip(other.0) {
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(number, ManifestSum([u64::MAX, u64::MAX, 0, 7]));
         number.combine(one, u64::overflowing_add);
         assert_eq!(number, ManifestSum([0, 0, 1, 7]));
-        // A carry into a full part is carried on.
+        // A carry into a part of 64 one bits carries over to the next part.
         number = ManifestSum([1, u64::MAX, 5, 0]);
         number.combine(top, u64::overflowing_add);
         assert_eq!(number, ManifestSum([0, u64::MAX, 5, 0]));

@@ -206,7 +206,8 @@ fn pad(value: &[u8]) -> Zeroizing<Vec<u8>> {
     inner
 }
 
-/// Removes the length prefix and the padding from a decrypted value, in place.
+/// Removes the length prefix and the padding from a decrypted value, in place. Fails if they are
+/// not valid.
 fn unpad(mut inner: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
     let (length, rest) = inner.split_first_chunk::<4>().ok_or(Undecryptable)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Undecryptable)?;

@@ -74,7 +74,8 @@ impl WebhookSecret {
         mac
     }
 
-    /// Decodes the MAC key from the signing secret; `None` if its length is not 24 to 64 bytes.
+    /// Decodes the MAC key from the signing secret; `None` if the secret is not `whsec_` and 24 to
+    /// 64 bytes in base64.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);

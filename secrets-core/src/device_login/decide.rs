@@ -81,8 +81,9 @@ impl Operation for DecideDeviceLogin {
     type Output = Decided;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Decided> {
-        // Otherwise, a stolen session could renew itself forever. A browser session cannot: its end
-        // forces a sign-in at the identity provider.
+        // Otherwise, a stolen command-line session could approve its own replacement, again and
+        // again. A browser session cannot do this forever: after its end, a new browser session
+        // requires a sign-in at the identity provider.
         let session = cx.caller.as_person()?.session.as_ref();
         if session.is_some_and(|session| session.kind == SessionKind::Cli) {
             return Err(Error::forbidden(

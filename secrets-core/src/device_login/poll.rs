@@ -19,8 +19,8 @@ const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// this maximum.
 const MAX_POLL_SECONDS: u32 = 60;
 
-/// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing
-/// field gives an OAuth error instead of a validation error: the default value, without fields, gives
+/// Polls the status of a login (RFC 8628, section 3.4). The fields are optional, so that a missing
+/// field gives an OAuth error instead of a validation error. A request without any field gives
 /// `invalid_request`.
 #[derive(Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

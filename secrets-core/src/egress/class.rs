@@ -129,7 +129,7 @@ fn is_in_v6(address: Ipv6Addr, (network, length): V6) -> bool {
 }
 
 /// Returns the IPv4 address embedded in an IPv6 address: the address that a translator or tunnel
-/// would forward to, or an IPv4 address written in IPv6 format.
+/// would forward to, or an IPv4 address written in IPv6 format. `None` if no address is embedded.
 pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {

@@ -122,7 +122,7 @@ impl EgressPolicy {
 
 /// Parses a host that URL parsers or resolvers read as an IP address. This includes addresses
 /// written in octal, in hexadecimal or as one number, shortened (`127.1`), in brackets, with a zone
-/// ID, or with a trailing dot.
+/// ID, or with a trailing dot. `None` if `host` is not an address.
 #[must_use]
 pub fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.trim_matches(|c: char| c.is_ascii_whitespace());

@@ -53,8 +53,8 @@ impl Admission {
     pub(super) async fn admit(&self, caller: &Caller, is_write: bool) -> Result<Admitted<'_>> {
         let Some(account) = caller.account() else { return Ok(Admitted::default()) };
         let (present, running, writing) = self.enter(account)?;
-        // First the scarcer permit: an operation that waits for it does not keep another from
-        // running.
+        // Acquire the scarcer write permit first, so that an operation that waits for it does not
+        // hold a permit to run meanwhile.
         let write = if is_write { Some(writing.acquire_arc().await) } else { None };
         let permits = [write, Some(running.acquire_arc().await)];
         Ok(Admitted { _permits: permits, _present: Some(present) })

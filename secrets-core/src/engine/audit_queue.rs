@@ -81,7 +81,7 @@ impl AuditQueue {
         }
     }
 
-    /// Adds an entry to the queue. Returns the entry if the queue is full.
+    /// Adds an entry to the queue. Returns `None`, or the entry if the queue is full.
     fn add(&self, new: Waiting) -> Option<Waiting> {
         let mut waiting = self.waiting();
         if waiting.len() >= MAX_WAITING {
@@ -105,7 +105,7 @@ impl AuditQueue {
         let batch: Vec<_> =
             self.waiting().iter().take(MAX_BATCH).map(|waiting| waiting.entry.clone()).collect();
         // If the leader is cancelled, for example by the time limit of its request while the store
-        // does not answer, the state is failing until a batch is stored.
+        // does not respond, the queue is marked as failing until a batch is stored.
         let unfinished = Unfinished(&self.failing);
         let result = store.insert_audit_batch(&batch).await;
         std::mem::forget(unfinished);

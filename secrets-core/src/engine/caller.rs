@@ -18,7 +18,7 @@ pub struct Caller {
     account: Option<UserId>,
 }
 
-/// Kinds of callers.
+/// Authenticated identity of a caller, or the kind of a caller without one.
 #[derive(Debug, Clone)]
 pub enum Who {
     /// A user with an account.

@@ -52,7 +52,8 @@ pub(crate) struct SecretMemory {
 }
 
 impl SecretMemory {
-    /// Releases the memory. The operation must no longer hold the secrets for which it was reserved.
+    /// Releases the memory. The operation must no longer hold the secrets for which the memory was
+    /// reserved.
     pub(crate) fn release(&mut self) {
         *self = Self::default();
     }
@@ -81,8 +82,8 @@ pub(crate) enum Lock {
 }
 
 impl<'a, A: Access> Context<'a, A> {
-    /// Creates the context of an operation and opens its reader or transaction, which can be
-    /// [long](super::Operation::IS_LONG).
+    /// Creates the context of an operation, and opens its reader or transaction. `is_long` is true
+    /// for a [long](super::Operation::IS_LONG) operation.
     pub(crate) async fn open(
         engine: &'a Engine,
         caller: &'a Caller,
@@ -157,9 +158,9 @@ impl<'a, A: Access> Context<'a, A> {
 
     /// Reserves memory for `bytes` bytes of secrets, from the caller's share of the memory budget,
     /// until the output of the operation is returned or the memory is
-    /// [released](SecretMemory::release). Waits until the memory is free; a write fails at once
-    /// instead, because others may wait for its transaction. Reserves nothing while at most 64 KiB of
-    /// the requested memory are unreserved.
+    /// [released](SecretMemory::release). Waits until the memory is free. A write fails immediately
+    /// instead, because other operations may wait for its transaction. Reserves nothing while at
+    /// most 64 KiB of the requested memory are unreserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;
@@ -170,8 +171,8 @@ impl<'a, A: Access> Context<'a, A> {
         let reserved = if A::IS_WRITE {
             self.engine.try_reserve_memory(account, bytes as u64)?
         } else {
-            // Returns the connection of the reader, which must not be held during the wait; the
-            // next read acquires a connection again.
+            // Replaces the reader, to release its database connection during the wait. The next
+            // read acquires a connection again.
             self.session = A::open(self.engine.store(), false).await?;
             self.engine.reserve_memory(account, bytes as u64).await?
         };
@@ -194,8 +195,8 @@ impl<'a, A: Access> Context<'a, A> {
 
 impl Context<'_, Read> {
     /// Moves the audit entries of all completed reads from batches to the audit log, so that a
-    /// query of the log finds them. This can wait for other callers, so the reader first gives its
-    /// database connection back; the next read acquires a connection again.
+    /// query of the log finds them. The reader's database connection is released first, because
+    /// this function can wait for other callers. The next read acquires a connection again.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         self.session = self.engine.store().read().await?;
         audit_chain::seal_batches(self.engine).await.map(drop)
@@ -232,7 +233,7 @@ impl Context<'_, Write> {
         self.lock_all(&[row]).await
     }
 
-    /// Locks rows in this order, like [`lock`](Self::lock).
+    /// Locks rows in the given order, like [`lock`](Self::lock).
     pub(crate) async fn lock_all(&mut self, rows: &[Lock]) -> Result<()> {
         for row in rows {
             debug_assert!(self.last_lock < Some(*row), "locked out of order, or twice: {row:?}");

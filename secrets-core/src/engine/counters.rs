@@ -58,7 +58,7 @@ pub struct Counts {
     pub audit_entries: u64,
     /// Number of batches of audit entries that could not be stored.
     pub audit_failures: u64,
-    /// Number of manifests that this process created for environments that had no current one.
+    /// Number of manifests that this process created for environments without a current manifest.
     pub created_manifests: u64,
     /// Number of audit entries that wait in memory to be stored with the next batch.
     pub audit_waiting: u64,
@@ -138,7 +138,9 @@ impl Counters {
     }
 
     /// Stores, after a round of `worker`, the time at which its oldest waiting item became due: the
-    /// oldest due item that the round could not start. `None` if there is no such item.
+    /// oldest due item that the round did not start because the limit of the worker was reached.
+    /// `None` if there is no such item. Items that wait for a permit of their team or receiver, or
+    /// for a retry, do not count.
     pub(crate) fn set_waiting_since(&self, worker: &'static str, due: Option<Time>) {
         lock(&self.waiting_since).insert(worker, due);
     }

@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError};
 const MAX_TRIES: usize = 16;
 
 /// Fails if the copy of the epoch is higher than the epoch in the database, or belongs to another
-/// instance. Changes nothing. Always succeeds without a copy or without an instance.
+/// instance. Succeeds if there is no copy yet, or no instance in the database. Changes nothing.
 pub(crate) async fn check(store: &dyn Store, epochs: &dyn EpochStore) -> Result<(), StartError> {
     let recorded = load(epochs).await?;
     let stored = store.read().await?.instance().await?;
@@ -22,7 +22,8 @@ pub(crate) async fn check(store: &dyn Store, epochs: &dyn EpochStore) -> Result<
 /// Fails, without writing anything, if the copy is higher than the epoch in the database.
 pub(crate) async fn advance(ports: &Ports, keyring: &Keyring) -> Result<(), StartError> {
     let Some(epochs) = ports.epochs.as_deref() else { return Ok(()) };
-    // Read before the epoch in the database, which other nodes increase first.
+    // Read the copy before the epoch in the database: other nodes increase the epoch in the
+    // database before the copy.
     let recorded = load(epochs).await?;
     for _ in 0..MAX_TRIES {
         let stored = ports.store.read().await?.instance().await?;
@@ -36,7 +37,7 @@ pub(crate) async fn advance(ports: &Ports, keyring: &Keyring) -> Result<(), Star
                 tx.commit().await?;
                 return save(epochs, &after).await;
             }
-            // Another node increased it.
+            // Another node increased the epoch first, so try again.
             Err(StoreError::Stale(_)) => {}
             Err(error) => return Err(error.into()),
         }

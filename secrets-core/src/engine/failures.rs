@@ -147,13 +147,14 @@ impl Failures {
         delay
     }
 
-    /// Counts a failure of an item whose next try is scheduled elsewhere, by its own record in the
-    /// store or by the supervisor. The caller logs the failure.
+    /// Counts a failure of a work item that is tried again by the supervisor, or at a time in its
+    /// stored record. The caller logs the failure.
     pub(crate) fn report_scheduled(&self, item: WorkItem, now: Time) {
         self.count(item, now, (FIRST_DELAY, MAX_DELAY));
     }
 
-    /// Sets the time of the next try of a failing item, if its own record in the store decides it.
+    /// Sets the time of the next try of a failing item whose stored record contains this time. Does
+    /// nothing if the item is not in the list.
     pub(crate) fn postpone(&self, item: WorkItem, retry_at: Time) {
         if let Some(failing) = lock(&self.0).get_mut(&item) {
             failing.retry_at = retry_at;
@@ -209,8 +210,7 @@ impl Failures {
     }
 }
 
-/// Returns two delays before a retry after this error: after the first failure, and the maximum
-/// after many failures.
+/// Returns the first and the maximum delay before a retry after this error.
 fn delays_of(error: &(dyn Error + 'static)) -> (Duration, Duration) {
     let operation = error.downcast_ref::<crate::model::Error>();
     let is_unavailable = operation.is_some_and(|error| error.kind() == "unavailable")

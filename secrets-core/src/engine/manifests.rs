@@ -21,8 +21,9 @@ struct Manifest {
 }
 
 impl Manifests {
-    /// Opens the manifest of a locked environment, whose counters are read under the lock.
-    /// `revision` is the revision that the environment had before the transaction.
+    /// Adds the manifest of a locked environment, unless it is invalid or belongs to an older
+    /// revision. `counters` were read under the lock. `revision` is the revision of the environment
+    /// before the transaction.
     pub(crate) fn open(
         &mut self,
         keyring: &Keyring,
@@ -34,7 +35,7 @@ impl Manifests {
         let sum = match counters.manifest {
             Some(stored) if stored.revision == revision => key.open(&stored.sealed, revision).ok(),
             Some(_) => None,
-            // The environment was never written.
+            // No secret was ever written to the environment.
             None => (revision == 0 && counters.size == 0).then(ManifestSum::default),
         };
         if let Some(sum) = sum {
@@ -42,7 +43,8 @@ impl Manifests {
         }
     }
 
-    /// Removes the entry of a secret from the manifest of its environment, and adds another.
+    /// Replaces the entry `removed` in the manifest of an environment by the entry `added`. Each
+    /// can be absent. Does nothing if [`open`](Self::open) has not added the manifest.
     pub(crate) fn change(
         &mut self,
         keyring: &Keyring,

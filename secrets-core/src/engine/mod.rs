@@ -153,7 +153,7 @@ impl Engine {
     async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let limit = TimeLimit::of_operation(self, &caller.origin.time_used, O::IS_LONG);
-        // In boxes: a function that awaits a future stores it twice, and copies it.
+        // Boxed, because a function that awaits a future stores it twice, and copies it.
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;
@@ -174,9 +174,9 @@ impl Engine {
         }
     }
 
-    /// Ends an operation that has failed with this error, and records it in the audit log if the
-    /// caller lacks a permission. Returns the error or, if the changes of other operations that this
-    /// one has seen are lost, that error.
+    /// Ends an operation that has failed with `error`, and records it in the audit log if the
+    /// caller lacks a permission. Returns `error`. If the operation has read uncommitted changes of
+    /// other transactions and their commit fails, returns the error of that commit instead.
     async fn cancel<A: Access>(
         &self,
         limit: &TimeLimit<'_>,
@@ -187,7 +187,8 @@ impl Engine {
         let (session, context, _) = cx.into_parts();
         let mut is_abandoned = false;
         let ended = async {
-            // The error can be the result of changes that are not committed yet.
+            // The error can be the result of changes of other transactions that are not committed
+            // yet.
             A::abandon(session).await?;
             is_abandoned = true;
             refusals::record_denied(self, caller, context, (audit, &error)).await;
@@ -215,7 +216,8 @@ impl Engine {
         match audit {
             Audit::Change(action) if is_dry_run => {
                 A::abandon(session).await?;
-                // Recording can wait for the lock that the transaction held.
+                // Roll back first, because recording can wait for the lock that the transaction
+                // holds.
                 self.record_all(context.into_entries(caller, action, now)).await?;
             }
             _ if is_dry_run => A::abandon(session).await?,
@@ -228,8 +230,8 @@ impl Engine {
             Audit::Read(_) if !self.options.audit_reads => {}
             Audit::Read(_) | Audit::Export(_) if context.skips_audit => {}
             Audit::Read(action) | Audit::Export(action) => {
-                // The reader is released first, because recording waits for other entries and for
-                // the disk.
+                // Release the reader first, because recording waits for other entries and for the
+                // disk.
                 drop(session);
                 self.record_all(context.into_entries(caller, action, now)).await?;
             }
@@ -240,8 +242,8 @@ impl Engine {
     /// Stores the audit entries of one operation, like [`record`](Self::record).
     async fn record_all(&self, entries: Vec<AuditRecord>) -> Result<()> {
         let mut entries = entries.into_iter();
-        // The first alone, because it may have to make room in a full queue. The others at most a
-        // batch at a time, because all operations share the queue.
+        // Record the first entry alone, because it may have to wait for room in a full queue.
+        // Record the others at most a batch at a time, because all operations share the queue.
         if let Some(first) = entries.next() {
             self.record(first).await?;
         }

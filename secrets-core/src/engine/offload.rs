@@ -184,8 +184,8 @@ impl Engine {
         reserved.map(Some).inspect_err(|_| self.refusals().count(Bound::Memory))
     }
 
-    /// Reserves memory like [`reserve_memory`](Self::reserve_memory), but fails at once if it is not
-    /// free.
+    /// Reserves memory like [`reserve_memory`](Self::reserve_memory), but fails immediately if not
+    /// enough memory is free.
     pub(super) fn try_reserve_memory(
         &self,
         account: Option<UserId>,

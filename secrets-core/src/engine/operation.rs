@@ -62,7 +62,8 @@ pub trait Access: Send + 'static {
     /// Type of the store access: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Opens a reader, or begins a transaction, which can be [long](Operation::IS_LONG).
+    /// Opens a reader, or begins a transaction. `is_long` is true for a [long](Operation::IS_LONG)
+    /// operation; it has no effect on readers.
     fn open(
         store: &dyn Store,
         is_long: bool,
@@ -84,8 +85,8 @@ pub trait Access: Send + 'static {
         manifests: &Manifests,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
-    /// Ends an operation without a commit. Waits until the transactions whose uncommitted changes the
-    /// operation has read are committed. Fails if their commit fails. Does nothing for readers.
+    /// Rolls back the transaction. If it has read uncommitted changes of other transactions, waits
+    /// until these are committed, and fails if their commit fails. Does nothing for readers.
     fn abandon(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 
     /// Commits the transaction. Does nothing for readers.

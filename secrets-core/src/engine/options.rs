@@ -47,14 +47,15 @@ pub struct Ports {
     pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Runner of CPU-bound work, for example a thread pool.
     pub offload: Arc<dyn Offload>,
-    /// Memory budget of CPU-bound work. Without it, only the number of concurrent jobs is limited.
+    /// Memory budget of CPU-bound work and of the secrets that operations hold. Without it, only
+    /// the number of concurrent CPU-bound jobs is limited.
     pub memory: Option<Arc<dyn WorkMemory>>,
     /// Timer for the time limit of operations. Without it, they have no limit.
     pub timer: Option<Arc<dyn Timer>>,
     /// Rate-limit counters that the nodes share. Without them, each node counts by itself.
     pub counters: Option<Arc<dyn SharedCounters>>,
-    /// Copy of the epoch outside the database. Without it, the service does not notice that the
-    /// database was replaced by an earlier state of it.
+    /// Copy of the epoch outside the database. Without it, a replacement of the database by an
+    /// earlier state of it is not detected.
     pub epochs: Option<Arc<dyn EpochStore>>,
 }
 
@@ -107,7 +108,7 @@ impl Ports {
         })
     }
 
-    /// Returns the timeouts and intervals of rotations.
+    /// Returns the timeouts and intervals of rotations; the defaults if there are no drivers.
     pub(crate) fn timings(&self) -> Timings {
         self.rotators.as_ref().map_or_else(Timings::default, |rotators| rotators.timings)
     }
@@ -130,8 +131,9 @@ pub struct Options {
     /// Maximum number of requests per minute for a team, summed over all its members and service
     /// tokens; 0 means no limit.
     pub rate_limit_per_team: u32,
-    /// Time limit of an operation, from its start to its commit, including the waits for a
-    /// connection and for other operations of the account. Needs [`Ports::timer`].
+    /// Time limit of a request: authentication, operation and commit, including the waits for a
+    /// database connection and for other operations of the account. Eight times as long for
+    /// [long](super::Operation::IS_LONG) operations. Needs [`Ports::timer`].
     pub time_limit: Duration,
     /// Maximum size in bytes of the encrypted secrets of an environment and its ancestors that are
     /// returned at once. The default and the highest value is 64 MiB
@@ -154,8 +156,8 @@ pub struct Options {
 pub struct SessionLimits {
     /// Time from the sign-in to the expiry of the session.
     pub absolute: TimeDelta,
-    /// Time without a request after which a session ends. The last use is recorded once a minute,
-    /// so a session can end up to a minute earlier.
+    /// Time without a request after which a session ends. The time of the last use is recorded only
+    /// once a minute, so the session may end as much as a minute too early.
     pub idle: TimeDelta,
 }
 

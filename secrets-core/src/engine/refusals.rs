@@ -195,7 +195,7 @@ pub(crate) fn record<'a>(
         let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
         let refusals = engine.shared::<Refusals>();
         let first = lock(&refusals.0).count(account, entry);
-        // The audit queue logs a failure.
+        // The audit queue logs the failure.
         if let Some(entry) = first
             && engine.record(entry.clone()).await.is_err()
         {
@@ -238,8 +238,8 @@ pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()>
     write_or_put_back(&refusals, engine.store(), due).await
 }
 
-/// Audit entries that are being stored. If they are still here when this value is dropped, because
-/// the write failed or was cancelled, a later call stores them.
+/// Audit entries that are being stored. Entries that remain when this value is dropped, because the
+/// write failed or was cancelled, are kept in memory and stored by a later call.
 struct Unwritten<'a> {
     refusals: &'a Refusals,
     entries: Vec<AuditRecord>,

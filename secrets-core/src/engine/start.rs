@@ -167,7 +167,8 @@ fn opens(keyring: &Keyring, sample: &Sample) -> bool {
     let Some(record) = &sample.key else { return false };
     let Ok(key) = keyring.project_key(record) else { return false };
     if sample.secret.sealed.key_version() != Some(record.version) {
-        // Encrypted with an older key version, which the sample does not include.
+        // Assume that a record with an older key version can be decrypted: the sample does not
+        // include this version.
         return sample.secret.sealed.key_version().is_some();
     }
     let context = value_context(keyring.instance(), record.project, &sample.secret);

@@ -17,8 +17,8 @@ pub trait Task: Send + Sized + 'static {
     const CALLERS: Callers;
     /// True if the output can be large ([`Operation::HAS_LARGE_OUTPUT`]).
     const HAS_LARGE_OUTPUT: bool = false;
-    /// True if the task can take long ([`Operation::IS_LONG`]). A task of several operations counts
-    /// as long.
+    /// True if the task can take several seconds ([`Operation::IS_LONG`]). True for tasks of
+    /// several operations.
     const IS_LONG: bool = true;
     /// True if an account runs one such task at a time, because the task is CPU-bound and its input
     /// can be large. A host application should read the input only when the account's previous task

@@ -11,7 +11,7 @@ use crate::model::{Bound, Error, Result, TimeUsed};
 use crate::ports::timer::Timer;
 use crate::store::Store;
 
-/// Factor by which the time limit is multiplied for operations that can take long
+/// Factor by which the time limit is multiplied for operations that can take several seconds
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
@@ -119,7 +119,7 @@ pub(crate) fn run_before<'a, T: 'a>(
     used: &'a TimeUsed,
     work: impl Future<Output = Result<T>> + 'a,
 ) -> impl Future<Output = Result<T>> {
-    // In a box, because each function that awaits a future holds it twice.
+    // Boxed, because a function that awaits a future stores it twice.
     let work = Box::pin(work);
     async move {
         let limit = TimeLimit::new(engine, used.get());

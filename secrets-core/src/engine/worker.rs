@@ -62,7 +62,7 @@ impl Schedule {
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
         let timeout = Duration::from_mins(1);
-        // Three rounds, the last of which may take all its time.
+        // Three intervals, and the maximum duration of the last job.
         let stale_after = interval.saturating_mul(3).saturating_add(timeout);
         Self { first: Duration::ZERO, interval, timeout, max_jobs: 1, stale_after }
     }

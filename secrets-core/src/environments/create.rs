@@ -85,9 +85,9 @@ impl Operation for CreateEnvironment {
     }
 }
 
-/// Loads the future parent of an environment and the parent's ancestors, nearest first. The caller
-/// must have read access to all of them, because everyone with access to the child can then read
-/// their values.
+/// Loads the future parent of an environment and the parent's ancestors, nearest first. Fails
+/// unless the caller may read all of them, because everyone with access to the child can then read
+/// their values. Also fails if the parent's inheritance chain has the maximum length already.
 pub(super) async fn parent_of(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

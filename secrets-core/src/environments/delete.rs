@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::rotations::slot_users;
 
-/// Error code and message of the rotations of a deleted environment, until they are deleted.
+/// Error code and message of a deleted environment's rotations, until the purge deletes them.
 const DELETED: (&str, &str) = ("deleted", "the environment was deleted");
 
 /// Permanently deletes an environment with all its secrets and rotations. Their encrypted records
@@ -54,7 +54,7 @@ impl Operation for DeleteEnvironment {
             .delete_environment(environment.id)
             .await
             .map_err(|error| error.or_not_found(Subject::Environment))?;
-        // The purge deletes the rotations; until then, no work begins on them.
+        // Disable the rotations until the purge deletes them, so that no new attempt starts.
         let ((code, message), now) = (DELETED, cx.now());
         let purged = ProjectId::from(environment.id.uuid());
         cx.tx().disable_rotations(purged, code, message, now).await?;

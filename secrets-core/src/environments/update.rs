@@ -147,8 +147,8 @@ async fn inherit(
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();
-    // A stored inheritance chain is never longer. The limit also stops at a cycle
-    // written to the database by something other than this service.
+    // The service stores no chain that is longer than this limit. The limit also ends the iteration
+    // at a cycle that something other than the service has stored.
     let above = |from: EnvironmentId| {
         std::iter::successors(Some(from), |id| parents.get(id).copied().flatten())
             .take(MAX_CHAIN_LENGTH + 1)

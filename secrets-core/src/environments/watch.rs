@@ -77,13 +77,13 @@ pub enum WatchTarget {
 pub enum WatchPlace {
     /// Limit for one user or service token: 5 watchers ([`WatchPlace::PER_PRINCIPAL`]).
     Principal(Uuid),
-    /// Limit for one account: a user together with the service tokens that the user created. The
-    /// number is the maximum number of watchers: half of the maximum number in the process.
+    /// Limit for one account (a user together with the service tokens that the user created), with
+    /// the maximum number of watchers: half of the process limit, rounded up.
     Account(UserId, usize),
-    /// Limit for one team. The number is the maximum number of watchers: a quarter of the maximum
-    /// number in the process.
+    /// Limit for one team, with the maximum number of watchers: a quarter of the process limit,
+    /// rounded up.
     Team(TeamId, usize),
-    /// Limit for this process. The number is the maximum number of watchers.
+    /// Limit for this process, with the maximum number of watchers.
     Process(usize),
 }
 
@@ -187,7 +187,7 @@ impl WatchTarget {
         let (name, environments) = match self {
             Self::Environment(environment) => (ETAG_NAME, reads.chain(environment).await?),
             Self::Project(project) => {
-                // For a user, all environments are in scope.
+                // Use a placeholder user: for users, all environments are in scope.
                 let principal = Principal::User(Uuid::nil().into());
                 (PROJECT_ETAG_NAME, reads.environments(project, principal).await?)
             }

@@ -29,8 +29,8 @@ pub struct InvitationMail;
 const DAILY_OF_SENDER: u64 = 100;
 
 /// Maximum number of invitations that one user can send to the same e-mail address in a day (UTC),
-/// for all teams together. Less than [`DAILY_TO_RECIPIENT`], so that one user does not use up what
-/// the address can receive from all.
+/// for all teams together. Less than [`DAILY_TO_RECIPIENT`], so that one user alone cannot reach
+/// that limit.
 const DAILY_OF_SENDER_TO_RECIPIENT: u64 = 3;
 
 /// Maximum number of invitations that one e-mail address can receive in a day (UTC), from all users
@@ -38,9 +38,9 @@ const DAILY_OF_SENDER_TO_RECIPIENT: u64 = 3;
 /// prevent all others from inviting a person.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
-/// Enqueues the e-mail of an invitation. Returns false if no e-mail will be sent: the service is not
-/// configured to send e-mail, or the recipient has reached the daily limit of all users together.
-/// Fails if the caller has reached a daily limit.
+/// Enqueues the e-mail of an invitation. Returns false if no e-mail will be sent: the service is
+/// not configured to send e-mail, or the recipient has reached the daily limit for e-mails from all
+/// users. Fails if the caller has reached a daily limit.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
@@ -55,7 +55,8 @@ pub(super) async fn enqueue(
     Ok(true)
 }
 
-/// Error for a daily limit of e-mails that is reached.
+/// Returns the error for a reached daily limit of e-mails. It ends at the beginning of the next day
+/// (UTC) after `now`.
 pub(super) fn limit_reached(now: Time) -> Error {
     Error::RateLimited { bound: Bound::InvitationMail, until: next_day(now) }
 }

@@ -36,7 +36,7 @@ use crate::model::{
 };
 use crate::store::InvitationRecord;
 
-/// Lifetime of an invitation, counted from the last time that it was sent or sent again.
+/// Lifetime of an invitation, counted from the last time that it was sent.
 const LIFETIME: TimeDelta = TimeDelta::days(7);
 
 /// An invitation, as returned to owners and admins of the team.
@@ -199,8 +199,8 @@ fn invitation_token<A: Access>(
     InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
-/// Returns the URL of the page to accept an invitation, for an inviter who must send it to the
-/// invited person.
+/// Returns the URL of the page that explains how to accept an invitation, for an inviter who must
+/// send the URL to the invited person.
 fn accept_url<A: Access>(
     cx: &Context<'_, A>,
     invitation: &InvitationRecord,

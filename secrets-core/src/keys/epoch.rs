@@ -1,5 +1,5 @@
-//! Epoch of the instance: its increase while the service runs, and the return to service after a
-//! restore from a backup.
+//! Epoch of the instance: its increase while the service runs, and the acceptance of a database
+//! that was restored from a backup.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::ports::epochs::{Epoch, EpochStore};
 use crate::rotations::stop_restored;
 use crate::store::{Store, Tx};
 
-/// Interval at which the epoch is increased. A backup that is younger than the last increase is not
-/// distinguishable from the database itself.
+/// Interval at which the epoch is increased. A restore from a backup that is younger than the last
+/// increase is not detected.
 const INTERVAL: Duration = Duration::from_mins(5);
 
-/// Number by which the epoch is ahead after a restore: higher than the number of increases since the
-/// backup, so that no copy of the epoch, on any node, is higher.
+/// Amount by which the acceptance of a restore increases the epoch. Higher than the number of
+/// increases since the backup, so that no copy of the epoch, on any node, is higher.
 const SKIPPED_EPOCHS: u64 = 1 << 32;
 
 /// Highest epoch that a database can store.
 const MAX_EPOCH: u64 = i64::MAX.unsigned_abs();
 
 /// Worker that increases the epoch in the database and its copy
-/// ([`Ports::epochs`](crate::Ports::epochs)). Reports [`WorkItem::Epoch`] as failing if the database
-/// was replaced by an earlier state of it while the service was running.
+/// ([`Ports::epochs`](crate::Ports::epochs)). Reports [`WorkItem::Epoch`] as failing if the
+/// database was replaced by an earlier state of it while the service was running.
 pub const EPOCH: Periodic = Periodic {
     name: "epoch",
     schedule: Schedule { first: INTERVAL, ..Schedule::every(INTERVAL) },
@@ -36,7 +36,8 @@ pub const EPOCH: Periodic = Periodic {
             match epoch::advance(engine.ports(), engine.keyring()).await {
                 Ok(()) => failures.clear(WorkItem::Epoch),
                 Err(StartError::Store(error)) => return Err(error.into()),
-                // Not returned, because a worker that fails is tried again after seconds.
+                // The error is not returned, because the supervisor would run the worker again
+                // after seconds.
                 Err(error) => _ = failures.report(WorkItem::Epoch, &error, engine.now()),
             }
             Ok(())
@@ -53,18 +54,23 @@ pub struct AcceptedRestore {
     pub rotations: u64,
 }
 
-/// Checks that the database was not replaced by an earlier state of it. Changes nothing.
+/// Fails if the database was replaced by an earlier state of it, or if the copy of the epoch
+/// belongs to another instance. Changes nothing.
 pub async fn check_epoch(store: &dyn Store, epochs: &dyn EpochStore) -> Result<(), StartError> {
     epoch::check(store, epochs).await
 }
 
-/// Accepts that the database was restored from a backup, in one transaction: increases the epoch
-/// beyond its copy, so that the service starts again; stops all rotations, because their
-/// credentials may have changed since the backup, and enqueues a notice for their teams; and, unless
-/// `keeps_credentials`, replaces the key of all service tokens, sessions, invitations and device
-/// logins, because the backup also contains those that were revoked since. Service tokens stay
-/// listed, and get a new value when they are rotated. The secrets are accepted as they are:
-/// environments get new manifests.
+/// Accepts that the database was restored from a backup, so that the service starts again. In one
+/// transaction:
+///
+/// - Increases the epoch beyond its copy.
+/// - Stops all rotations, because their credentials may have changed since the backup, and enqueues
+///   a notice for their teams.
+/// - Unless `keeps_credentials` is true, replaces the key of all service tokens, sessions,
+///   invitations and device logins, because the backup contains those that were revoked since.
+///   Service tokens stay listed, and get a new value when they are rotated.
+/// - Deletes the manifests of all environments. New manifests are created from the secrets in the
+///   backup, which are accepted unchecked.
 ///
 /// `epochs` must be the copy that the service uses, if it uses one.
 ///
@@ -90,7 +96,7 @@ pub async fn accept_restore(
         tx.replace_instance_key(&pepper).await?;
     }
     tx.delete_manifests().await?;
-    // Larger for each further restore of the same backup.
+    // Larger for each further restore of the same backup, if there is a copy of the epoch.
     let skipped = number.saturating_sub(before.epoch);
     let rotations = stop_restored(tx.as_mut(), skipped, engine.now()).await?;
     record(engine, tx.as_mut(), (&before, &after), keeps_credentials).await?;
@@ -101,8 +107,9 @@ pub async fn accept_restore(
     Ok(AcceptedRestore { epoch: number, rotations })
 }
 
-/// Returns the copy of the epoch after writing it again, or writing a first one, so that a copy that
-/// cannot be written is noticed before anything is changed.
+/// Writes the copy of the epoch again, so that an error is detected before the database is changed.
+/// If there is no copy, writes a first one. Returns the copy as it was before; `None` if there was
+/// none.
 async fn rewritten(
     epochs: &dyn EpochStore,
     stored: &InstanceRecord,

@@ -5,8 +5,9 @@
 //! [`request_project_keys`] requests a new key for every project: the worker [`PROJECT_KEYS`] then
 //! creates the new keys and encrypts all records again.
 //!
-//! The worker [`EPOCH`] keeps a copy of the database's epoch, with which the service notices that the
-//! database was replaced by a backup. [`accept_restore`] returns such a database to service.
+//! The worker [`EPOCH`] keeps a copy of the database's epoch, with which the service detects that
+//! the database was replaced by a backup. After [`accept_restore`], the service can use such a
+//! database again.
 
 mod epoch;
 mod rotate_data;

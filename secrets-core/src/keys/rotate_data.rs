@@ -91,8 +91,8 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
             }
             match encrypt_again(engine, key).await {
                 Ok(()) => failures.clear(item),
-                // The records of this project may be searched too slowly. If the store itself is
-                // unavailable, the next page of keys cannot be read, and that ends the run.
+                // The search for the records of this project may have been too slow. If the store
+                // itself is unavailable, loading the next page of keys fails, which ends the run.
                 Err(error @ Error::Unavailable(_)) => {
                     failures.report(item, &error, engine.now());
                     unavailable = Err(error);
@@ -115,11 +115,11 @@ async fn add_keys(engine: &Engine) -> Result<()> {
             let version = version.ok_or_else(|| Error::internal("too many project keys"))?;
             let new = engine.keyring().draw_project_key(key.project, version);
             let mut tx = engine.store().begin().await?;
-            // Not before the request, whose time may come from another clock: the key would be aged
-            // again at once.
+            // The creation time must not be earlier than the request, whose time may come from
+            // another clock. Otherwise the new key would be replaced again immediately.
             match tx.insert_project_key(&new, engine.now().max(before)).await {
                 Ok(()) => tx.commit().await?,
-                // Another node added it, or the project was purged.
+                // Another node added the key, or the project was purged.
                 Err(StoreError::Duplicate(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -163,8 +163,8 @@ async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     Ok(())
 }
 
-/// Result of one pass over the records of a replaced key: the number of records, and the first
-/// error.
+/// Result of one pass over the records of a replaced key: the number of records that were found,
+/// and the first error.
 #[derive(Default)]
 struct Seen {
     rows: u64,
@@ -188,9 +188,9 @@ impl Keys {
     }
 
     /// Re-encrypts the next batch of records in a column of an environment, in one transaction, and
-    /// counts them in `seen`. Returns the position of the last record of the batch; `None` if there
-    /// was no record. If several nodes re-encrypt records of the same key, only one runs a batch at a
-    /// time.
+    /// counts them in `seen`. The batch begins after the position `after`. Returns the position of
+    /// the last record of the batch; `None` if no record is left or the key is no longer in use.
+    /// Only one node at a time runs a batch for the same key.
     async fn encrypt_batch(
         &self,
         engine: &Engine,
@@ -199,7 +199,8 @@ impl Keys {
         seen: &mut Seen,
     ) -> Result<Option<(Uuid, u64)>> {
         let place = (environment, self.old.version());
-        // On a reader, because no index finds the records: on SQLite, other writers do not wait.
+        // Search with a reader and not in the transaction, because no index supports the search. On
+        // SQLite, other writers therefore do not wait for it.
         let mut reads = engine.store().read().await?;
         let rows = reads.sealed_rows(column, place, after, MAX_ROWS).await?;
         drop(reads);
@@ -249,8 +250,8 @@ impl Keys {
     }
 }
 
-/// Locks the environment, if the column contains records of secrets. Returns the manifest to update,
-/// if the column is part of it.
+/// Locks the environment if the column contains records of secrets. Returns the manifest of the
+/// environment if the manifest covers the column; otherwise, returns no manifest.
 async fn lock_environment(
     engine: &Engine,
     tx: &mut dyn Tx,
@@ -262,7 +263,7 @@ async fn lock_environment(
         return Ok(manifests);
     }
     match tx.lock_environment(environment).await {
-        // Only its purge changes the secrets of a deleted project or environment.
+        // A deleted project or environment needs no lock, because only a purge changes its secrets.
         Ok(()) | Err(StoreError::Stale(_)) => {}
         Err(error) => return Err(error.into()),
     }

@@ -15,7 +15,7 @@ pub enum RootRotation {
         /// ID of the current root key.
         to: RootKeyId,
     },
-    /// Nothing changed, because the store already used the current root key.
+    /// Nothing changed, because the store already used the current root key, which has this ID.
     Unchanged(RootKeyId),
 }
 
@@ -35,7 +35,8 @@ pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     let after = Keyring::rewrap(&before, ports.root_of(&before), root).await;
     let after = after.map_err(StartError::Keys)?;
     Keyring::load(root, &after, &keys).await.map_err(StartError::Keys)?;
-    // The calls of key services are over. The replacement fails if the record has changed meanwhile.
+    // The transaction begins only now, because calls of a key service can be slow. It fails if the
+    // record has changed meanwhile.
     let mut tx = engine.store().begin().await?;
     tx.replace_root_key(&before, &after).await?;
     let mut context =
@@ -49,8 +50,8 @@ pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     Ok(RootRotation::Replaced { from: before.root_key, to: after.root_key })
 }
 
-/// Fails unless the stored instance key is wrapped by the root key with this ID and can be
-/// unwrapped.
+/// Fails unless the stored instance key is wrapped by the root key with this ID, and the current
+/// root key can unwrap it.
 async fn stored_under(engine: &Engine, root: RootKeyId) -> Result<(), StartError> {
     let stored = engine.store().read().await?.instance().await?;
     let (record, keys) = stored.ok_or(StartError::OrphanData)?;

@@ -110,13 +110,15 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         permit
     }
 
-    /// Acquires a permit for a job that is not in the queue, and so is not stored as waiting.
+    /// Acquires a permit for a job outside the queue. Returns `None` if a limit is reached; the job
+    /// is not stored as waiting.
     pub(crate) fn acquire_once(&self, places: Vec<P>) -> Option<Permit<P>> {
         self.permits.acquire(places).ok()
     }
 
-    /// True if the job was refused a permit and would be refused again. Saves a worker from loading
-    /// the resources of a waiting job in every round.
+    /// True if the job was refused a permit and would be refused again. Otherwise, the job is no
+    /// longer stored as waiting. Saves a worker from loading the resources of a waiting job in
+    /// every round.
     pub(crate) fn must_wait(&self, work: &I) -> bool {
         let mut waiting = lock(&self.waiting);
         let must_wait = waiting.get(work).is_some_and(|places| !self.permits.are_free(places));

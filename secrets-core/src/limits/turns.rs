@@ -43,7 +43,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
     /// Waits until no other job uses the resource `key`, and returns the turn of this job.
     pub async fn acquire(&self, key: K) -> Turn<K> {
         let present = Present { turns: self.clone(), key };
-        // Cloned under the lock of the map, so that `Present` knows if it is the last.
+        // Cloned under the lock of the map, so that `Present` can detect that no other job is left.
         let own = Arc::clone(lock(&self.0).entry(key).or_default());
         let guard = own.lock_arc().await;
         Turn { _guard: guard, _present: present }

@@ -21,9 +21,9 @@ fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecor
     found.ok_or(Error::NotFound(Subject::User))
 }
 
-/// Revokes the pending actions of a user who has lost rights in a team: the invitations that the user
-/// sent, and the device logins that the user approved. Returns the number of revoked invitations.
-/// The team must be locked.
+/// Revokes the pending actions of a user who has lost rights in a team: the invitations that the
+/// user sent, and the device logins that the user approved. Returns the number of revoked
+/// invitations. The team must be locked.
 async fn revoke_pending(cx: &mut Context<'_, Write>, team: TeamId, user: UserId) -> Result<usize> {
     cx.tx().delete_device_logins(user).await?;
     revoke_invitations(cx, team, user).await

@@ -22,8 +22,9 @@ pub enum Bound {
     LoginAttempts,
     /// Exports of one account per hour.
     AccountExports,
-    /// Invitation e-mails per day from one sender, in total or to one recipient, and repeated ones to
-    /// a recipient who has received the maximum from all senders.
+    /// Invitation e-mails per day from one sender, in total or to one recipient. Also resends: one
+    /// per minute for an invitation, and none to a recipient who has received the daily maximum
+    /// from all senders.
     InvitationMail,
     /// Test events and repeated deliveries per minute of a webhook.
     WebhookTests,

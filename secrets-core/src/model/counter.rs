@@ -12,7 +12,8 @@ impl Counter {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
 
-    /// Returns the number. It may be slightly older than another counter that is read with it.
+    /// Returns the number. If several counters are read, their values may be from slightly
+    /// different times.
     pub(crate) fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

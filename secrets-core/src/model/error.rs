@@ -22,7 +22,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Seconds after which a caller may repeat an operation that was not available.
+/// Seconds after which a caller may repeat an operation that failed with [`Error::Unavailable`].
 const RETRY_AFTER: i64 = 5;
 
 /// Error of an operation. The `Display` text is for the caller; `source()` is for the log.
@@ -30,7 +30,8 @@ const RETRY_AFTER: i64 = 5;
 pub enum Error {
     /// The input violates validation rules, listed by field.
     Invalid(Vec<FieldError>),
-    /// The current state does not allow the operation for any caller.
+    /// The current state of the stored data does not allow the operation for any caller, or the
+    /// response would be too large.
     Refused {
         /// Error code for programs.
         code: Code,

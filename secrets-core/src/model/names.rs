@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
 use crate::model::{ValidationRule, Violation, ids};
 
-/// Name that replaces the name of a deleted team, and of a project when its team or environment is
-/// deleted. Their slugs begin with it.
+/// Name of a deleted team and of its projects, and of the row that is kept for a deleted
+/// environment. The slugs of the team and of this row begin with it.
 pub(crate) const DELETED: &str = "deleted";
 
 macro_rules! names {
@@ -280,8 +280,8 @@ impl Slug {
         Self(format!("{DELETED}-{}", id.simple()).into())
     }
 
-    /// True if no project or team can be created with this slug: it is a UUID, which would be treated
-    /// as an ID in a path, or may be the slug of a deleted team or environment.
+    /// True if no project or team can be created with this slug: it is a UUID, which would be
+    /// treated as an ID in a path, or may be the slug of a deleted team or environment.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         let id = self.0.strip_prefix(DELETED).and_then(|rest| rest.strip_prefix('-'));

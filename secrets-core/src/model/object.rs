@@ -35,7 +35,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 /// Deserializes a list like [`list`], but at most `MAX` + 1 elements, so that the memory for a list
-/// that is too long is bounded. The caller refuses a list with more than `MAX` elements.
+/// that is too long is bounded. The caller must refuse a list with more than `MAX` elements.
 pub(crate) fn bounded_list<'de, const MAX: usize, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -131,10 +131,10 @@ impl Plan {
         self.limits.get(&quota).copied()
     }
 
-    /// Fails if adding `more` resources to the `current` ones would exceed the limit. Adding none is
-    /// always allowed. The caller must hold the lock on the row of the containing team, project or
-    /// environment before counting `current`; otherwise two concurrent requests could together exceed
-    /// the limit.
+    /// Fails if adding `more` resources to the `current` ones would exceed the limit. Adding none
+    /// is always allowed. The caller must hold the lock on the row of the containing team, project
+    /// or environment before counting `current`; otherwise two concurrent requests could together
+    /// exceed the limit.
     pub fn admit(&self, quota: Quota, current: u64, more: u64) -> Result<()> {
         match self.limit(quota) {
             // More than the limit may exist after a change to a smaller plan.

@@ -33,7 +33,7 @@ pub struct Identity {
     /// `picture` claim: URL of an image of the user.
     pub picture: Option<String>,
     /// Token that contained these claims. Kept only if the claims have no e-mail address: at
-    /// sign-in, the token is used to ask the identity provider for the address.
+    /// sign-in, the token is used to get the address from the identity provider.
     pub token: Option<IdentityToken>,
 }
 

@@ -47,7 +47,7 @@ impl TryFrom<String> for Integration {
     }
 }
 
-/// The interface document lists the built-in names only.
+/// OpenAPI schema, which lists only the built-in names.
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for Integration {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {

@@ -40,9 +40,9 @@ named_enum! {
     /// Severity of a scan finding.
     #[derive(Default)]
     Severity, "must be high, medium or low",
-    /// The credential gives access to something important.
+    /// The credential gives access to a critical account or system.
     High = "high",
-    /// The credential gives access to something less important, or may give access.
+    /// The credential gives limited access, or may give access.
     #[default]
     Medium = "medium",
     /// The match may not be a credential at all.

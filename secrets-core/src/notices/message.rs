@@ -9,8 +9,8 @@ use crate::model::{AttemptId, BaseUrl, EmailAddress, RotationId, TeamId, Time, T
 use crate::ports::mail::Email;
 use crate::store::{Reads, StoreResult};
 
-/// Age after which a notice about a restore is not sent: until then, the service may have had no mail
-/// server.
+/// Age after which a notice about a restore is no longer sent. A notice can become this old if the
+/// service has no mail server.
 const MAX_AGE: TimeDelta = TimeDelta::days(7);
 
 /// Subject and text of a notice, without a recipient.
@@ -54,7 +54,7 @@ async fn about_rotation(
     rotation: Option<RotationId>,
     links: &BaseUrl,
 ) -> StoreResult<Option<Message>> {
-    // The attempt is deleted after many further ones.
+    // The attempt may have been deleted since, at the end of its retention period.
     let attempt = reads.attempt(attempt).await?;
     let rotation = attempt.as_ref().map(|attempt| attempt.rotation).or(rotation);
     let Some(rotation) = rotation else { return Ok(None) };

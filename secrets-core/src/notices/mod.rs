@@ -1,5 +1,6 @@
-//! Notices: e-mails to the owners and admins of a team about a failing rotation, about rotations that
-//! are stopped after a restore from a backup, or about a service token that expires within a week.
+//! Notices: e-mails to the owners and admins of a team about a failing rotation, about rotations
+//! that are stopped after a restore from a backup, or about a service token that expires within a
+//! week.
 //!
 //! A notice is a delivery in the outbox. When it is due, it is replaced by one delivery for each
 //! recipient, so that an address that the mail server refuses does not delay the others.
@@ -41,8 +42,8 @@ const DAILY_OF_TEAM: u64 = 100;
 #[derive(Serialize, Deserialize)]
 struct Notice {
     topic: Topic,
-    /// Rotation of a failed attempt, which may have been deleted when the notice is sent; `None` if
-    /// the topic is not an attempt, and for a notice from an earlier version.
+    /// Rotation of a failed attempt. Needed if the attempt is already deleted when the notice is
+    /// sent. `None` if the topic is not an attempt, or if an earlier version enqueued the notice.
     #[serde(default)]
     rotation: Option<RotationId>,
     to: Option<UserId>,
@@ -92,9 +93,10 @@ pub(crate) async fn announce_failure(
     enqueue(tx, &notice, now, due).await
 }
 
-/// Enqueues a notice about the rotations of a team that are stopped because the database was restored
-/// from a backup. It waits in the outbox until a service with a mailer runs, because the command that
-/// accepts a restore has none. A team has one such notice at most, with the ID of the team.
+/// Enqueues a notice about the rotations of a team that are stopped because the database was
+/// restored from a backup. The command that accepts a restore has no mailer, so the notice waits in
+/// the outbox until a service with a mailer runs. A team has at most one such notice, whose ID is
+/// the ID of the team.
 pub(crate) async fn announce_restore(tx: &mut dyn Tx, team: TeamId, now: Time) -> StoreResult<()> {
     let notice =
         Notice { topic: Topic::RestoredRotations { team, at: now }, rotation: None, to: None };

@@ -21,7 +21,7 @@ pub const EXPIRING_TOKENS: Periodic = Periodic {
 };
 
 /// Enqueues a notice for each service token that expires within a week; each token gets only one
-/// notice. A team gets at most 100 notices a day; further tokens get no notice, also not later.
+/// notice. A team gets at most 100 notices a day; further tokens get no notice, not even later.
 /// Does nothing if e-mail is not configured. Several nodes may call this function concurrently.
 pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     if engine.ports().mail.is_none() {

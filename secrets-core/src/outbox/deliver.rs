@@ -130,7 +130,7 @@ async fn admit_due(
     let due = reads.due_deliveries(channel.kind(), now, after, MAX_CANDIDATES).await?;
     drop(reads);
     let is_full = due.len() == MAX_CANDIDATES as usize;
-    // If there are more pages, the deliveries on the other pages are due as well.
+    // Called only if `due` contains all due deliveries, not one of several pages.
     if after.is_none() && !is_full {
         channel.consider(engine, &due);
     }

@@ -84,8 +84,8 @@ pub(crate) async fn enqueue(
     enqueue_as(tx, DeliveryId::draw(now), (kind, payload), now, due).await
 }
 
-/// Enqueues a delivery like [`enqueue`], with this ID. If a delivery with this ID is in the outbox, it
-/// becomes due at the time `due` instead, so that there is one row.
+/// Enqueues a delivery like [`enqueue`], with this ID. A delivery with this ID that is already in
+/// the outbox gets the new payload and is sent at the time `due` instead.
 pub(crate) async fn enqueue_as(
     tx: &mut dyn Tx,
     id: DeliveryId,

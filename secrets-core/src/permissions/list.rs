@@ -6,7 +6,7 @@ use super::EnvironmentPermission;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, MemberAccess, Permission, Result};
 
-/// Lists the permissions set for members in an environment, oldest first.
+/// Lists the permissions that are set for members in an environment, oldest first.
 #[derive(Debug)]
 pub struct ListPermissions {
     /// Environment whose permissions are listed.

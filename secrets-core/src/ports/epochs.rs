@@ -1,8 +1,8 @@
 //! Copy of the epoch of an instance, stored outside the database.
 //!
 //! The service increases the epoch in the database when it starts and while it runs, and then
-//! updates the copy. If the copy is higher than the epoch in the database, the database was replaced
-//! by an earlier state of it, for example by a backup.
+//! updates the copy. If the copy is higher than the epoch in the database, the database was
+//! replaced by an earlier state of it, for example by a backup.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! Memory: a budget of the host application from which large work reserves its memory.
+//! Memory: the interface to the memory budget of the host application.
 
 use async_trait::async_trait;
 

@@ -22,9 +22,9 @@ pub trait PaymentProvider: fmt::Debug + Send + Sync {
 pub struct Subscription {
     /// Payment status of the team.
     pub status: PaymentStatus,
-    /// E-mail address for invoices.
+    /// E-mail address for invoices; `None` if the provider has none.
     pub billing_email: Option<String>,
-    /// Start and end of the current billing period.
+    /// Start and end of the current billing period; `None` if there is no such period.
     pub period: Option<(Time, Time)>,
     /// True if the subscription ends with the current billing period.
     pub cancel_at_period_end: bool,

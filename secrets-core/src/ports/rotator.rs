@@ -32,7 +32,7 @@ pub struct Target {
     /// Trusted certificate authorities, as PEM; `None` uses the platform's trust store.
     pub ca_certificate: Option<String>,
     /// Proxy function that connects to the database, for a database that this service cannot reach
-    /// itself.
+    /// itself; `None` for direct connections.
     pub proxy: Option<Proxy>,
 }
 
@@ -90,7 +90,8 @@ pub struct Apply {
 /// Result of a successful password change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Identity of the server: `system_identifier` of PostgreSQL, `server_uuid` of MySQL.
+    /// Identity of the server: `system_identifier` of PostgreSQL, `server_uuid` of MySQL. `None` if
+    /// the server has no identity.
     pub identity: Option<String>,
     /// True if the server received the password itself and not a hash, because it accepts no hash
     /// of a password.

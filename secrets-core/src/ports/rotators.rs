@@ -58,8 +58,9 @@ pub struct Timings {
     pub grace: Option<Duration>,
     /// Interval between attempts to disable the login of the previous credential.
     pub retire: Duration,
-    /// Delays before the checks that the credential in the secrets can log in, each counted from
-    /// the rotation or the previous check. The last delay is repeated.
+    /// Delays before the regular checks that the credential in the secrets can still log in. The
+    /// first delay begins with the rotation, each other delay with the previous check. The last
+    /// delay is repeated.
     pub checks: [Duration; 4],
     /// Maximum jitter of the next rotation: the time by which it is moved at random, earlier or
     /// later, so that not all rotations are due together. Never more than a tenth of the interval.
@@ -111,7 +112,8 @@ impl Rotators {
         self.direct.values().map(|direct| direct.kind)
     }
 
-    /// Returns the driver for a target: by its connection method and its kind of database.
+    /// Returns the driver for this connection method and the target's kind of database. Fails if
+    /// there is no such driver.
     pub(crate) fn driver(
         &self,
         method: ConnectionMethod,

@@ -30,7 +30,7 @@ pub struct WebhookRequest {
 pub struct WebhookAnswer {
     /// HTTP status of the response.
     pub status: u16,
-    /// Value of the `Retry-After` header, unparsed; absent if the response has none.
+    /// Value of the `Retry-After` header, unparsed; `None` if the response has no such header.
     pub retry_after: Option<String>,
 }
 

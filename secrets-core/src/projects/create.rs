@@ -109,8 +109,8 @@ async fn check_deleted(cx: &mut Context<'_, Write>, team: TeamId) -> Result<()> 
     Ok(())
 }
 
-/// Inserts the project. If its slug is already taken, fails if the caller chose the slug (`given`),
-/// and otherwise tries again with a random suffix.
+/// Inserts the project. If its slug is reserved or already taken, fails if the caller chose the
+/// slug (`given`), and otherwise appends a random suffix.
 async fn insert(
     cx: &mut Context<'_, Write>,
     mut project: ProjectRecord,

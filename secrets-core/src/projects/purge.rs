@@ -74,8 +74,9 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
                 Err(error) => {
                     failures.report(item, &error, engine.now());
                     failed.insert(project.id);
-                    // Only the rows of this project may be deleted too slowly, so the purge goes on.
-                    // If nothing can be written, each project fails, until the job's timeout.
+                    // Continue with the next project: deleting the rows of this project may just
+                    // take too long. If the store accepts no writes at all, every project fails,
+                    // until the job's timeout.
                     if matches!(error, Error::Unavailable(_)) {
                         unavailable = Err(error);
                     }
@@ -96,7 +97,7 @@ async fn purge_project(
     project: &ProjectRecord,
     before: Time,
 ) -> Result<PurgeProgress> {
-    // The key of a deleted environment's project is destroyed from the beginning.
+    // The store has moved a deleted environment to a project whose key is destroyed from the start.
     if !project.is_deleted_environment() {
         destroy_keys(engine, project, before).await?;
     }
@@ -131,7 +132,7 @@ async fn purge_batch(
 ) -> Result<PurgeProgress> {
     let mut tx = engine.store().begin().await?;
     let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
-    // The deletion of an environment has an entry already.
+    // The deletion of an environment has already written an audit entry.
     if purge == PurgeProgress::Complete && !project.is_deleted_environment() {
         tx.insert_audit(&[entry(engine, context(project), "project.purged")]).await?;
     }

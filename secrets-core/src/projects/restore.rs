@@ -37,9 +37,9 @@ impl Operation for RestoreProject {
     }
 }
 
-/// Fails if the plan has no room for the project or for its rotations. Limits of secrets and
-/// environments are per environment and per project, and the stored bytes of a team include those of
-/// deleted projects.
+/// Fails if the project or its rotations would exceed a limit of the plan. Limits of secrets and
+/// environments need no check, because they apply per environment and per project. The stored bytes
+/// of a team already include those of deleted projects.
 async fn admit(cx: &mut Context<'_, Write>, scope: &ProjectScope) -> Result<()> {
     let (plan, project) = (&scope.plan, &scope.project);
     if plan.limit(Quota::Projects).is_some() {

@@ -47,7 +47,8 @@ impl Input {
         }
     }
 
-    /// Reads and removes a field that is a string or an array of strings.
+    /// Reads and removes a field that is a string or an array of strings. Returns an empty list if
+    /// the field is absent.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(Value::Array(items)) = self.0.get_mut(name) else {
             return Ok(self.text_if_any(name)?.into_iter().collect());

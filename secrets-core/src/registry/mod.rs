@@ -71,9 +71,9 @@ macro_rules! operations {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// True if the named operation can take long ([`Task::IS_LONG`]). Language bindings run
-        /// such operations on a separate thread, so that they do not block the event loop or the
-        /// handling of signals.
+        /// True if the named operation can take several seconds ([`Task::IS_LONG`]). Language
+        /// bindings run such operations on a separate thread, so that they do not block the event
+        /// loop or the handling of signals.
         #[must_use]
         pub fn is_long(name: &str) -> bool {
             $(if name == <$task as Task>::NAME {
@@ -90,7 +90,7 @@ macro_rules! operations {
         ) -> Option<Called<'a>> {
             $(if name == <$task as Task>::NAME {
                 return Some(Box::pin(perform(engine, caller, input, |$input, $engine| {
-                    // Not every operation needs both.
+                    // Some expressions use only one of the two variables, or none.
                     let _ = (&*$input, $engine);
                     Ok($task $make)
                 })));

@@ -21,8 +21,8 @@ pub struct ConcludeDeletion {
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
-    /// True if the logins of the rotation's database users were disabled before. Otherwise, the
-    /// audit entry names the users that are left in place.
+    /// True if the logins of the rotation's database users were disabled before. If false, the
+    /// audit entry names these users, because their logins may still be enabled.
     pub are_users_locked: bool,
 }
 
@@ -103,9 +103,9 @@ impl Operation for PlanRevocation {
         if !deleted.is_empty() {
             cx.add_detail("deleted_secrets", deleted);
         }
-        // A worker may be in the middle of an attempt. The attempt ends here, so the worker cannot
-        // store its result. The target refuses late commands of this and earlier attempts after the
-        // logins are disabled, because their numbers are lower.
+        // A worker may be in the middle of an attempt. End the attempt here, so that the worker
+        // cannot store its result. After the logins are disabled, the target refuses late commands
+        // of this and earlier attempts, because their attempt numbers are lower.
         if let Some(attempt) = cx.reads().open_attempt(id).await? {
             let message = "the rotation was revoked during the attempt";
             let attempt = attempt.failed("revoked", message, cx.now());

@@ -41,8 +41,8 @@ pub(crate) struct InjectedKeys {
 }
 
 impl InjectedKeys {
-    /// Determines the secret keys of a rotation: the rotation `main-db` uses `MAIN_DB_USERNAME` and
-    /// so on, unless the mapping names another secret key.
+    /// Determines the secret keys of a rotation: the default keys, such as `MAIN_DB_USERNAME` for
+    /// the rotation `main-db`, unless the mapping names others. Fails if two of the keys are equal.
     pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
         let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
         if prefix.starts_with(|first: char| first.is_ascii_digit()) {

@@ -31,7 +31,7 @@ pub struct Rotation {
     pub connection_method: ConnectionMethod,
     /// Status of the rotation.
     pub status: RotationStatus,
-    /// Time of the last successful rotation.
+    /// Time of the last successful rotation; absent before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_rotation_at: Option<Time>,

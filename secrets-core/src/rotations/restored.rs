@@ -1,5 +1,5 @@
-//! Rotations after the database was restored from a backup: the databases whose credentials they
-//! rotate may have changed since the backup.
+//! Rotations after a restore of the service's database from a backup: the credentials of the
+//! rotated databases may have changed since the backup.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,14 @@ use crate::store::{StoreResult, Tx};
 /// Message of rotations that [`stop_restored`] stops.
 const MESSAGE: &str = "the database of the service was restored from a backup, and the credential may have changed since: set the status to active to rotate";
 
-/// Sets all rotations that would run by themselves to the status `error`, until a user sets them to
-/// `active`, and ends their unfinished attempts. Returns the number of these rotations.
+/// Sets all rotations in status `active` or `error` to the status `error`, until a user sets them
+/// to `active`. Returns the number of these rotations; their teams get a notice.
 ///
-/// Nothing else is done with the databases either: the login that the backup names as the previous
-/// one may be in use by now. The next attempt has a number that is higher by more than `skipped`,
-/// which must exceed the number of attempts since the backup, because the database refuses an attempt
-/// with a lower number than its last one. The teams of the stopped rotations get a notice.
+/// Ends the unfinished attempts of all rotations, and cancels the disabling and the checks of
+/// logins: the login that is the previous one in the backup may be in use now. The number of the
+/// next attempt is higher by more than `skipped`, which must exceed the number of attempts since
+/// the backup, because the rotated database refuses an attempt with a lower number than its last
+/// one.
 pub(crate) async fn stop_restored(tx: &mut dyn Tx, skipped: u64, now: Time) -> StoreResult<u64> {
     let (mut stopped, mut next) = (0, Some(RotationId::from(Uuid::nil())));
     let mut teams = BTreeSet::new();

@@ -107,7 +107,7 @@ pub(super) async fn rotate(
     match select(wait, budget).await {
         Either::Left((entry, _)) => entry,
         Either::Right(((), wait)) => {
-            // Dropping the future stops the work and releases its permit.
+            // Dropping the future stops the work on the attempt and releases its permit.
             drop(wait);
             time_out(engine, begun).await
         }

@@ -118,8 +118,8 @@ fn pause(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     }
     let left = match rotation.status {
         RotationStatus::Active => rotation.schedule.next_at - cx.now(),
-        // The next time of a failed rotation is a retry and not its regular time, so a whole
-        // interval remains.
+        // After an error, `next_at` is the time of a retry and not of a regular rotation, so a
+        // whole interval remains.
         _ => cx.ports().timings().interval(rotation),
     };
     rotation.schedule.remaining = Some(seconds(left));
@@ -142,7 +142,8 @@ fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     if rotation.failure.code.as_deref() == Some("identity_changed") {
         rotation.identity = None;
     }
-    // A restore from a backup cancels the checks, and the password may be newer than the backup.
+    // A restore from a backup has cancelled the checks. Check now, because the password in the
+    // rotated database may be newer than the backup.
     if rotation.slots.check_at.is_none() {
         rotation.slots.check_at = rotation.slots.active.map(|_| cx.now());
     }

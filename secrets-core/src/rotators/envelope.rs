@@ -65,7 +65,7 @@ const MAC: &str = "lambda/mac";
 const REQUEST_CIPHER: &str = "lambda/enc";
 const ANSWER_CIPHER: &str = "lambda/enc/answer";
 
-/// Step that the proxy function is asked to carry out.
+/// Step of a rotation or connection test that the proxy function executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Log in as the administrator and check the privileges.
@@ -90,7 +90,7 @@ pub struct Heading {
     pub rotation: RotationId,
     /// Number of the rotation attempt; 0 if the step belongs to no attempt.
     pub sequence: u64,
-    /// Step that is requested.
+    /// Step that the proxy function executes.
     pub step: Step,
 }
 
@@ -154,8 +154,8 @@ impl Heading {
         self.seal_with_iv(proxy, payload, random())
     }
 
-    /// Encrypts and signs a request with a given cipher nonce; only for reproducing published test
-    /// vectors.
+    /// Encrypts and signs a request like [`seal`](Self::seal), with the given cipher nonce `iv`;
+    /// only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_iv(&self, proxy: &Proxy, payload: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {

@@ -1,8 +1,8 @@
 //! A rotator that invokes an AWS Lambda function in the target's network.
 //!
 //! The function is `examples/rotation-proxy`, or another function that implements the message
-//! format in [`envelope`](super::envelope). This module never retries; the caller decides about
-//! retries, and repeating a step is idempotent in the function.
+//! format in [`envelope`](super::envelope). This module never retries. The caller may retry a step,
+//! because a repeated step has no further effect.
 
 mod aws;
 

@@ -12,7 +12,7 @@ use crate::crypto::random;
 use crate::model::Cause;
 use crate::ports::epochs::{Epoch, EpochStore};
 
-/// Maximum size in bytes of the file.
+/// Maximum number of bytes that are read from the file.
 const MAX_BYTES: u64 = 256;
 
 /// File with the copy of an epoch: the instance ID and the number, separated by a space. A new copy
@@ -22,7 +22,7 @@ pub struct EpochFile {
 }
 
 impl EpochFile {
-    /// Creates the store of a copy in the file with this path, which need not exist. Its folder must
+    /// Creates the store for the file with this path. The file need not exist; its folder must
     /// exist and be writable.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
@@ -45,7 +45,8 @@ impl EpochStore for EpochFile {
     }
 }
 
-/// Returns the start of the file; `None` if there is no file.
+/// Reads the file, at most [`MAX_BYTES`]. Returns `None` if the folder exists but the file does
+/// not.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && folder(path).is_dir() => {
@@ -58,7 +59,8 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Writes a new file, which then replaces the earlier one, so that a crash leaves one of them.
+/// Writes a new file and then renames it to `path`, so that a crash leaves the earlier file or the
+/// new one.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{:016x}", u64::from_be_bytes(random())));

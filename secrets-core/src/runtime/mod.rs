@@ -34,7 +34,7 @@ pub struct TokioOffload;
 #[async_trait]
 impl Offload for TokioOffload {
     async fn run(&self, work: Work) {
-        // A panic is noticed by the waiting caller, because the work's result channel is dropped.
+        // The waiting caller detects a panic, because the closure's result channel is dropped.
         drop(tokio::task::spawn_blocking(work).await);
     }
 }

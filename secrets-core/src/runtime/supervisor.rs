@@ -12,8 +12,8 @@ use crate::engine::{Engine, Failures, Schedule, WorkItem, Worker, backoff};
 use crate::model::error_chain;
 use crate::model::lock::lock;
 
-/// Maximum time in which a worker must find the work that is due and return its jobs. So short that
-/// two such timeouts and the delays after them take less than a minute.
+/// Maximum duration of one search of a worker for due jobs. Short enough that two such timeouts,
+/// with the delays after them, take less than a minute.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Delay before the retry after a worker's first failure. The delay doubles with each further
@@ -27,7 +27,7 @@ const MAX_BACKOFF: Duration = Duration::from_mins(5);
 /// connection to the database.
 const STAGGER: Duration = Duration::from_millis(5);
 
-/// Maximum time that jobs get to end after the supervisor is stopped.
+/// Maximum time that the supervisor waits for running jobs after it is stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Supervisor that runs workers until it is stopped. Each worker has its own task, a timeout for
@@ -39,16 +39,16 @@ pub struct Supervisor {
     stopped: watch::Sender<bool>,
 }
 
-/// Health of a background worker: the time since it last looked for work, and whether that was
-/// recent enough. A worker whose work fails is in the list of failing items.
+/// Health of a background worker: the time since its last completed round. Failures of its jobs are
+/// not included; they are in the list of failing items ([`Engine::failing`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
-    /// Time since the worker last looked for work.
+    /// Time since the last completed round of the worker or, before the first, since the creation
+    /// of the supervisor.
     pub age: Duration,
-    /// True if the worker has looked for work recently enough: within three intervals, or longer for
-    /// workers with short intervals or long jobs.
+    /// True if `age` is less than [`Schedule::stale_after`].
     pub is_running: bool,
 }
 
@@ -85,7 +85,7 @@ impl Supervisor {
         drop(self.stopped().wait_for(|stopped| *stopped).await);
     }
 
-    /// Asks the workers to stop. Returns immediately.
+    /// Signals the workers to stop. Returns immediately.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
@@ -103,7 +103,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if every worker has looked for work recently enough.
+    /// True if [`is_running`](WorkerHealth::is_running) is true for every worker.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
@@ -129,8 +129,8 @@ impl Supervisor {
 }
 
 impl Supervised {
-    /// Runs the worker until the supervisor is stopped. The first round begins after `delay` and the
-    /// delay of the schedule.
+    /// Runs the worker until the supervisor is stopped. The first round begins after `delay` plus
+    /// the delay of the schedule.
     async fn run(&self, engine: Arc<Engine>, delay: Duration, mut stopped: watch::Receiver<bool>) {
         let Schedule { first, interval, max_jobs, .. } = self.schedule;
         let mut ticks = interval_at(Instant::now() + delay + first, interval);
@@ -167,7 +167,8 @@ impl Supervised {
         jobs: &mut JoinSet<Result<(), String>>,
     ) -> Result<(), String> {
         let room = self.schedule.max_jobs.saturating_sub(jobs.len());
-        // A worker whose only job hangs has no heartbeat.
+        // The heartbeat is not updated while the only job of the worker runs, so that a job that
+        // hangs is detected.
         if room == 0 && self.schedule.max_jobs == 1 {
             return Ok(());
         }
@@ -185,8 +186,8 @@ impl Supervised {
         Ok(())
     }
 
-    /// Returns the span of a job. Jobs of a worker that has one job in every round have none: most
-    /// of them find nothing to do.
+    /// Returns the tracing span of a job. It is disabled for workers with one job per round,
+    /// because most of these jobs do nothing.
     fn span(&self) -> Span {
         if self.schedule.max_jobs == 1 {
             return Span::none();
@@ -229,8 +230,7 @@ fn next_failures(failures: u32, has_failed: bool, has_succeeded: bool) -> u32 {
     }
 }
 
-/// Returns two delays before the next round of a worker with this interval: after the first
-/// failure, and the maximum after many failures.
+/// Returns the first and the maximum delay before a retry, for a worker with this interval.
 fn delays_of(interval: Duration) -> (Duration, Duration) {
     (FIRST_BACKOFF, interval.clamp(FIRST_BACKOFF, MAX_BACKOFF))
 }

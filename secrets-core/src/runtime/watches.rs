@@ -1,8 +1,8 @@
 //! Registry of the watched environments and projects, and notification of their watchers (clients
 //! with an open event stream).
 //!
-//! For each watched resource, one task polls the revision on behalf of all watchers, by default every
-//! two seconds. This works for changes made on any node, and needs only the store.
+//! For each watched resource, one task polls the revision for all watchers, by default every two
+//! seconds. This detects changes made on any node, and needs only the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -168,7 +168,8 @@ pub(super) fn assigned(secret: &str, whole: &str) -> bool {
         && password(secret, whole)
 }
 
-/// Returns true if a quoted password looks real: it has at least three kinds of characters.
+/// Returns true if a quoted password (`secret`) in a rule match (`whole`) looks real: it has at
+/// least three kinds of characters, and is not a placeholder, an identifier or metadata.
 pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     let kinds: [fn(u8) -> bool; 4] = [
         |byte| byte.is_ascii_digit(),
@@ -181,7 +182,7 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
 }
 
 /// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], such as
-/// `hash` in `token_hash`.
+/// `hash` in `token_hash`, or if the name contains `public`.
 fn is_metadata_name(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());

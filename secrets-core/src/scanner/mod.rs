@@ -1,4 +1,4 @@
-//! Scan engine: finds credentials in text. The code is pure and uses no features, runtime or clock,
+//! Scan engine: finds credentials in text. The code needs no Cargo feature, async runtime or clock,
 //! so that the service, Python and WebAssembly give the same results.
 //!
 //! A rule runs only where one of its keywords occurs (found in one pass of an Aho-Corasick

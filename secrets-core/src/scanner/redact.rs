@@ -1,7 +1,8 @@
 //! Redaction: shortening of credentials so that they can be shown.
 
-/// Returns the first and last characters of a credential: at most the first four and the last
-/// three, but never more than a third of the credential in total.
+/// Shortens a credential to its first and last characters, joined by `…`: at most the first four
+/// and the last three, but never more than a third of the credential in total. Replaces control
+/// characters with U+FFFD.
 #[must_use]
 pub fn redacted(secret: &str) -> String {
     // Some stores reject NUL, and control characters are not readable.

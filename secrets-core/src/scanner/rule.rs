@@ -31,7 +31,8 @@ pub struct Rule {
     pub(super) reach: Reach,
     /// True if the rule skips placeholders such as `changeme`.
     pub(super) skips_stand_ins: bool,
-    /// Function that additionally checks a match, called with the credential and the whole match.
+    /// Function that additionally checks a match, called with the credential and the whole match;
+    /// `None` if there is no such check.
     pub(super) check: Option<Check>,
     /// Allowlists of the rule: descriptions of the matches that the rule ignores.
     pub(super) allowed: Vec<Allowlist>,
@@ -208,8 +209,7 @@ impl Allowlist {
     }
 }
 
-/// Returns the line on which a byte range begins, limited to 1,024 bytes before and after the
-/// range.
+/// Returns the lines that contain a byte range, limited to 1,024 bytes before and after the range.
 fn line<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let from = text.floor_char_boundary(span.start.saturating_sub(1_024));
     let to = text.ceil_char_boundary((span.end + 1_024).min(text.len()));

@@ -42,8 +42,9 @@ impl Rules {
         &BUILT_IN
     }
 
-    /// Combines the rules of an operator's file with the built-in rules that the file does not
-    /// disable. A rule in the file replaces the built-in rule with the same ID.
+    /// Combines the rules of an operator's file with the built-in rules, if the file extends them.
+    /// A rule in the file replaces the built-in rule with the same ID; built-in rules that the file
+    /// disables are left out.
     pub fn with(file: RuleFile) -> Result<Self, RuleError> {
         let own = file.compile()?;
         let is_kept = |rule: &Rule| {
@@ -90,8 +91,9 @@ impl Rules {
         &self.allowed
     }
 
-    /// Returns each rule with the parts of the text (windows) in which it may match. The windows
-    /// are in order and do not overlap.
+    /// Returns each rule with the parts of the text (windows) in which it may match: no window if
+    /// the text contains none of its keywords, and the whole text if the rule has no keywords. The
+    /// windows are in order and do not overlap.
     pub(super) fn windows(&self, text: &str) -> Vec<(&Rule, Vec<Range<usize>>)> {
         let everywhere = |rule: &Rule| rule.keywords.is_empty().then_some(0..text.len());
         let mut windows: Vec<(&Rule, Vec<Range<usize>>)> =

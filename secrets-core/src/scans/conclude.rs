@@ -14,11 +14,11 @@ use crate::model::{FindingId, Result};
 use crate::store::{FindingRecord, KeptScans, ScanRecord};
 
 /// Maximum number of stored scans with findings of each project, and of a team without a project:
-/// as many as a list shows. The maximum number of scans without findings is the same.
+/// as many as a list shows. Scans without findings are counted separately, with the same maximum.
 const MAX_STORED: u32 = LIMIT;
 
 /// Maximum number of stored findings of a team in total, including those of its deleted projects.
-/// The maximum number of scans without findings is the same.
+/// Scans without findings are counted separately, with the same maximum.
 const MAX_STORED_OF_TEAM: u32 = 20_000;
 
 /// Number of findings (or of scans without findings) after which no further scan is deleted when a

@@ -26,16 +26,16 @@ pub struct Finding {
     pub description: String,
     /// Severity of the finding.
     pub severity: Severity,
-    /// Path of the file that contains the credential.
+    /// Path of the file that contains the credential; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Line number of the credential, starting at 1.
+    /// Line number of the credential, starting at 1; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Column number of the credential in characters, starting at 1.
+    /// Column number of the credential in characters, starting at 1; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// ID of the commit that contains the credential.
+    /// ID of the commit that contains the credential; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Fingerprint that identifies the finding: all scans of this team and project give the same
@@ -55,7 +55,7 @@ pub struct Finding {
     pub matches_secret: Option<MatchedSecret>,
     /// Review status of the finding: `unresolved`, or the status that a user set.
     pub status: FindingStatus,
-    /// Reason that a user gave for the status.
+    /// Reason for the status, as given by a user; absent if no user gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Creation time of the finding.
@@ -64,7 +64,7 @@ pub struct Finding {
     /// Time of the last change of the finding's status.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
-    /// ID of the user who made the last status change.
+    /// ID of the user who last changed the status; absent if the status was never changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }

@@ -89,12 +89,12 @@ pub struct SubmittedFinding {
     /// Severity of the finding. Defaults to the severity of the rule with this ID, or to medium if
     /// there is no such rule.
     pub severity: Option<Severity>,
-    /// Path of the file that contains the credential.
+    /// Path of the file that contains the credential; absent if unknown.
     pub path: Option<String>,
-    /// Line number of the credential, starting at 1.
+    /// Line number of the credential, starting at 1; absent if unknown.
     #[serde(default, deserialize_with = "whole::optional")]
     pub line: Option<u32>,
-    /// Column number of the credential, starting at 1.
+    /// Column number of the credential, starting at 1; absent if unknown.
     #[serde(default, deserialize_with = "whole::optional")]
     pub column: Option<u32>,
     /// ID of the commit that contains the credential.

@@ -11,9 +11,11 @@ pub(super) const LIMIT: u32 = 100;
 /// Lists the newest 100 scans of a project, of a team, or of all teams of the caller, newest first.
 #[derive(Debug)]
 pub struct ListScans {
-    /// Team whose scans are listed.
+    /// Team whose scans are listed. Without a team and a project, the scans of all teams of the
+    /// caller are listed.
     pub team: Option<TeamId>,
-    /// Project whose scans are listed, by ID or slug.
+    /// Project whose scans are listed, by ID or slug. Without it, the scans of the whole team are
+    /// listed.
     pub project: Option<ProjectRef>,
 }
 

@@ -6,7 +6,8 @@ use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Sub
 use crate::store::ScanRecord;
 
 /// Determines the team and the project of a scan from the request, and checks that the caller is a
-/// member of the team.
+/// member of the team. The team defaults to the team of the project or, without a project, to the
+/// caller's default team.
 pub(super) async fn place(
     cx: &mut Context<'_, Read>,
     team: Option<TeamId>,
@@ -27,9 +28,9 @@ pub(super) async fn place(
     Ok((team, None))
 }
 
-/// Locks the team of a scan and then its project, if it has one. The lock of the team makes scans
-/// that end at the same time count each other's findings. Checks that the caller is a member of the
-/// team.
+/// Locks the team of a scan and then its project, if it has one, and checks that the caller has
+/// access to them. Because of the team's lock, scans that end at the same time are stored one after
+/// another, so that the maximum number of findings applies to all of them.
 pub(super) async fn lock_place(
     cx: &mut Context<'_, Write>,
     team: TeamId,
@@ -73,8 +74,9 @@ pub(super) async fn locked_scan(
 /// Error for a scan that does not exist.
 const UNKNOWN: Error = Error::NotFound(Subject::Scan);
 
-/// Loads a scan without authorizing the caller. The audit entry of a refused request names the scan
-/// only by its ID, because the caller must not learn the name of the source from the data export.
+/// Loads a scan without authorizing the caller. Sets only the scan's ID in the audit entry: if the
+/// request is refused, the caller's data export contains the entry and must not reveal the name of
+/// the source.
 async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {
     let scan = cx.reads().scan(scan.ok_or(UNKNOWN)?).await?.ok_or(UNKNOWN)?;
     cx.audit.resource = Some(("scan", Some(scan.id.uuid()), None));

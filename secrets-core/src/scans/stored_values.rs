@@ -15,7 +15,7 @@ use crate::model::{EnvironmentId, EnvironmentPath, Error, ProjectId, ProjectRef,
 use crate::secrets::sealing::open_value;
 use crate::store::{SecretLocation, SecretRecord, Selection};
 
-/// Maximum number of secret values that a scan is compared with.
+/// Maximum number of secret values that are decrypted for a scan.
 const MAX_VALUES: usize = 10_000;
 
 /// Minimum length of a secret value that is compared, in bytes. Shorter values occur in any text by
@@ -31,7 +31,7 @@ pub(super) struct StoredValues {
     /// value. Most parts of a text match none of these hashes, so the slower MAC is not computed
     /// for them.
     hints: HashSet<u64>,
-    /// Location of the secret with a value, by the MAC of the value.
+    /// Locations of the stored secrets, by the MAC of the compared part of their values.
     places: HashMap<Fingerprint, SecretLocation>,
     /// Number of secrets whose values were decrypted.
     opened: usize,
@@ -94,12 +94,12 @@ impl StoredValues {
     ) -> Result<()> {
         let view = match cx.view_if_readable(path, Selection::Own).await {
             Ok(Some(view)) => view,
-            // An environment with a circle of ancestors, or with too many of them, is skipped.
+            // An environment whose inheritance chain is a cycle or is too long is skipped.
             Ok(None) | Err(Error::Refused { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         let bytes = chain_size(&view.chain);
-        // So much memory is never free for one account.
+        // One account can never reserve so much memory, so skip the environment.
         if bytes > cx.options().max_answer_bytes {
             return Ok(());
         }
@@ -158,7 +158,8 @@ impl StoredValues {
         self.hints_key.hash_one((bytes.len(), head, tail))
     }
 
-    /// Returns the stored secret whose value, or whose value's longest line, equals `value`.
+    /// Returns the stored secret whose compared part (see [`comparable_part`]) equals `value`;
+    /// `None` if there is none.
     pub(super) fn find(&self, value: &str) -> Option<&SecretLocation> {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
@@ -166,8 +167,9 @@ impl StoredValues {
         self.places.get(&self.key.fingerprint(&[value.as_bytes()]))
     }
 
-    /// Returns the stored secret that matches this value, which may have several lines. Compares
-    /// only the distinctive part of each value, such as the longest line (see [`comparable_part`]).
+    /// Returns the stored secret that matches this value, which may have several lines; `None` if
+    /// there is none. Compares only one part of each value, such as the longest line (see
+    /// [`comparable_part`]).
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }
@@ -199,9 +201,9 @@ impl StoredValues {
 }
 
 /// Returns the part of a secret value that is compared: the value itself or, for several lines, its
-/// longest line. `None` if that part is not distinctive. If several lines are equally long, the
-/// last of them is used, because the first lines of encoded keys are often the same in different
-/// keys.
+/// longest line. `None` if that part is too short to be distinctive or is a plain URL. If several
+/// lines are equally long, the last of them is used, because the first lines of encoded keys are
+/// often the same in different keys.
 fn comparable_part(value: &str) -> Option<&str> {
     let line = value.lines().map(str::trim).max_by_key(|line| line.len())?;
     let is_part = line.len() < value.trim().len();
@@ -211,8 +213,8 @@ fn comparable_part(value: &str) -> Option<&str> {
     is_distinctive.then_some(line)
 }
 
-/// True if a value is a URL without a password. Such values occur in many texts, so they are not
-/// compared.
+/// True if a value is a short HTTP URL without a user name, password, query or fragment. Such
+/// values occur in many texts, so they are not compared.
 fn is_plain_url(value: &str) -> bool {
     let web = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
     web.is_some_and(|rest| !rest.contains(['@', '?', '#']) && rest.len() < 64)

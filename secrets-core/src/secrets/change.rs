@@ -18,7 +18,7 @@ pub struct SecretChange {
     /// even an inherited one, so `value` must be absent. `false` requires `value`.
     pub hidden: Option<bool>,
     /// Version that the secret is expected to have. If the stored version differs, the change fails
-    /// with a conflict.
+    /// with a conflict. If absent, any version is accepted.
     #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }

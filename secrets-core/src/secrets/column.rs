@@ -26,7 +26,7 @@ pub(super) struct Found {
     pub(super) secret: Arc<SecretRecord>,
     state: SecretState,
     /// Name of the ancestor from which the secret is inherited, or whose secret it overrides or
-    /// hides.
+    /// hides; `None` if there is no such ancestor.
     pub(super) from: Option<EnvironmentName>,
     is_restricted: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct Found {
 pub(super) struct Contents {
     size: ComparisonSize,
     descriptions: HashMap<SecretId, Option<Plaintext>>,
-    /// Groups of equal values; `None` if the request does not ask for them.
+    /// Groups of equal values; `None` if they were not requested.
     equality: Option<Equality>,
 }
 

@@ -26,7 +26,7 @@ pub struct ComparedEnvironment {
     pub id: EnvironmentId,
     /// Environment name.
     pub name: EnvironmentName,
-    /// ID of the environment from which this environment inherits secrets.
+    /// ID of the environment from which this environment inherits secrets; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
     /// Position of the environment in lists of the project's environments.
@@ -58,12 +58,13 @@ pub struct ComparedSecret {
     /// Origin of the secret: the environment itself or an ancestor.
     pub state: SecretState,
     /// Name of the ancestor environment from which the secret is inherited, or whose secret this
-    /// environment overrides or hides.
+    /// environment overrides or hides; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<EnvironmentName>,
     /// Version number of the secret, in the environment that defines it.
     pub version: u32,
-    /// Description of the secret.
+    /// Description of the secret; absent if there is none, or if the caller may not read the
+    /// secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub description: Option<Plaintext>,
@@ -71,17 +72,19 @@ pub struct ComparedSecret {
     /// does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationName>,
-    /// True if the secret is inherited from an environment that the caller may not read.
+    /// True if the secret is inherited from an environment that the caller may not read. Absent if
+    /// false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
-    /// Number that identifies the group of secrets with the same value. Present if the request
-    /// asked for groups and the caller may read this value. Valid only within this comparison.
+    /// Number that identifies the group of secrets with the same value. Present if groups
+    /// were requested and the caller may read this value. Valid only within this comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
     /// Time of the last change of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
-    /// ID of the user or service token that last changed the secret.
+    /// ID of the user or service token that last changed the secret; absent for a restricted
+    /// secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }

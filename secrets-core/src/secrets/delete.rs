@@ -16,7 +16,7 @@ pub struct DeleteSecret {
     /// Key (name) of the secret to delete.
     pub key: KeyRef,
     /// Version that the secret is expected to have. If the stored version differs, the operation
-    /// fails with a conflict.
+    /// fails with a conflict. `None` accepts any version.
     pub expected_version: Option<u32>,
 }
 

@@ -28,7 +28,8 @@ pub struct ReadHistory {
     /// True to include the values of the versions. Defaults to true for callers with write access,
     /// and to false for others.
     pub values: Option<bool>,
-    /// Version number: only versions with a lower number are returned.
+    /// Version number: only versions with a lower number are returned. `None` begins with the
+    /// newest version.
     pub before: Option<u32>,
     /// Maximum number of versions to return: 1 to 100, 100 by default.
     pub limit: Option<u32>,

@@ -71,7 +71,8 @@ pub struct Secret {
     /// Decrypted value; absent if the operation returns no values.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub value: Option<Plaintext>,
-    /// Description of the secret.
+    /// Description of the secret; absent if there is none, or if the caller may not read the
+    /// secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub description: Option<Plaintext>,
     /// Version number of the secret, starting at 1; each new value increases it by one.
@@ -81,21 +82,23 @@ pub struct Secret {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
     /// True if the secret is hidden: reads of this environment return no value for the key, not
-    /// even an inherited one.
+    /// even an inherited one. Absent if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// True if the secret is inherited from an environment that the caller may not read. The caller
-    /// cannot read its value through this environment either.
+    /// cannot read its value through this environment either. Absent if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
     /// Creation time of the secret.
     pub created_at: Time,
     /// Time of the last change to the value, the description or the hidden flag.
     pub updated_at: Time,
-    /// ID of the user or service token that created the secret.
+    /// ID of the user or service token that created the secret; absent if the caller may not read
+    /// the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Uuid>,
-    /// ID of the user or service token that last changed the secret.
+    /// ID of the user or service token that last changed the secret; absent for a restricted
+    /// secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }

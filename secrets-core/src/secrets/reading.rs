@@ -11,7 +11,7 @@ use crate::model::{EnvironmentName, EnvironmentPath, Error, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
 /// Returns the secret that is effective for this key in an environment: its own or the nearest
-/// inherited one. A hidden secret counts as not found. Fails if the secret is inherited from an
+/// inherited one. Fails if there is none, if it is hidden, or if it is inherited from an
 /// environment that the caller may not read.
 pub(crate) async fn effective_secret(
     cx: &mut Context<'_, Read>,
@@ -35,7 +35,8 @@ pub(crate) async fn effective_secret(
     Ok((view.scope, seen))
 }
 
-/// Returns the secret with this key that the environment itself defines. Ignores inherited secrets.
+/// Returns the secret with this key that the environment itself defines. Fails if there is none;
+/// inherited secrets do not count.
 pub(crate) async fn direct_secret<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -88,9 +89,9 @@ pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>)
     Err(Error::Forbidden(reason.into()))
 }
 
-/// Creates an audit context for stored values that a change compared with new values. Returns `None`
-/// if none were compared, or if the operator has turned off the recording of reads. `environments`
-/// are the names of the environments that contain the values.
+/// Creates an audit context for stored values that a change compared with new values. Returns
+/// `None` if none were compared, or if the operator has turned off the recording of reads.
+/// `environments` are the names of the environments that contain the values.
 pub(super) fn compared_values<A: Access>(
     cx: &Context<'_, A>,
     count: usize,

@@ -22,7 +22,7 @@ pub struct Rollback {
     #[serde(deserialize_with = "whole::number")]
     pub version: u32,
     /// Version that the secret is expected to have before the rollback. If the stored version
-    /// differs, the operation fails with a conflict.
+    /// differs, the operation fails with a conflict. If absent, any version is accepted.
     #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }

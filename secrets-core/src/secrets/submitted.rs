@@ -17,10 +17,11 @@ pub struct SubmittedImport {
     #[serde(deserialize_with = "object::bounded_list::<{ Import::MAX_SECRETS }, _, _>")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
-    /// `true` replaces the values of existing secrets. By default, existing secrets are left
+    /// True to replace the values of existing secrets. By default, existing secrets are left
     /// unchanged.
     overwrite: Option<bool>,
-    /// `true` returns the effect on each secret without importing anything. The default is `false`.
+    /// True for a dry run: the response contains the effect on each secret, and nothing is
+    /// imported. The default is `false`.
     dry_run: Option<bool>,
 }
 
@@ -62,8 +63,8 @@ impl TryFrom<SubmittedImport> for Import {
 }
 
 impl SubmittedSecret {
-    /// Validates one secret and appends its errors to `broken`. An error includes the secret key
-    /// only if the key is valid.
+    /// Validates one secret and appends its errors to `broken`. Returns `None` if the secret is
+    /// invalid. An error includes the secret key only if the key is valid.
     fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<ImportedSecret> {
         let Self { key: Checked(key), value: Checked(value), description } = self;
         let description = description.map(|Checked(description)| description).transpose();

@@ -164,7 +164,7 @@ pub(super) fn next_version(
 pub(super) struct NextVersion {
     /// Record of the next version.
     pub(super) record: SecretRecord,
-    /// Entry of the version that it replaces in the manifest of the environment.
+    /// Manifest entry of the replaced version.
     previous: ManifestEntry,
 }
 
@@ -175,7 +175,7 @@ pub(super) struct SecretBatch {
     pub(super) new: Vec<SecretRecord>,
     /// Records of the next versions of existing secrets.
     next: Vec<SecretRecord>,
-    /// Entries of the replaced versions in the manifest of the environment.
+    /// Manifest entries of the replaced versions.
     previous: Vec<ManifestEntry>,
 }
 

@@ -78,8 +78,8 @@ impl Builder {
         self
     }
 
-    /// Sets the memory budget of CPU-bound work. Without a budget, only the number of concurrent
-    /// jobs is limited.
+    /// Sets the memory budget of CPU-bound work and of the secrets that operations hold. Without a
+    /// budget, only the number of concurrent CPU-bound jobs is limited.
     pub fn memory(mut self, memory: Arc<dyn WorkMemory>) -> Self {
         self.ports.memory = Some(memory);
         self

@@ -52,8 +52,8 @@ pub(super) async fn check(engine: &Engine) -> Health {
 
 /// Pings of the store by this node, of which one runs at a time.
 ///
-/// Anyone may request the health, as often as they like, and pings use the connections that are
-/// reserved for them and for the cache of reads.
+/// Concurrent health checks share a ping, because anyone may request the health at any rate. Pings
+/// use the few database connections that are reserved for them and for the cache of reads.
 #[derive(Default)]
 struct Pings {
     /// Number of pings that have ended.

@@ -10,10 +10,11 @@ use crate::engine::{Engine, Periodic, Schedule, yield_now};
 use crate::model::{EnvironmentId, Result};
 use crate::store::{EnvironmentCounters, ManifestRecord, Reads, StoreError, StoreResult};
 
-/// Worker that compares the secrets of all environments with their manifests, once a day. A manifest
-/// that does not match is logged and counted as a decryption failure. Environments without a current
-/// manifest, which earlier versions of the program have written, get one. Deleted projects are left
-/// out, because their rows are deleted one after another.
+/// Worker that compares the secrets of all environments with their manifests, once a day. A
+/// manifest that does not match is logged and counted as a decryption failure. An environment
+/// without a current manifest gets one, for example after an earlier version of the program wrote
+/// it, or after [`accept_restore`](crate::keys::accept_restore). Deleted projects are left out,
+/// because their rows are deleted in several transactions.
 pub const MANIFESTS: Periodic = Periodic {
     name: "manifests",
     schedule: Schedule {
@@ -65,8 +66,8 @@ pub(super) async fn check_manifests(engine: &Arc<Engine>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of environments whose secrets match their manifest, and the environments whose
-/// secrets do not. Changes nothing.
+/// Returns the number of environments whose secrets match their manifest, and the environments
+/// whose secrets do not. Environments without a current manifest are in neither. Changes nothing.
 pub(super) async fn verify(engine: &Engine) -> StoreResult<(u64, Vec<EnvironmentId>)> {
     let (mut valid, mut changed, mut next) =
         (0, Vec::new(), Some(EnvironmentId::from(Uuid::nil())));
@@ -83,8 +84,8 @@ pub(super) async fn verify(engine: &Engine) -> StoreResult<(u64, Vec<Environment
     Ok((valid, changed))
 }
 
-/// Compares the secrets of an environment with its manifest. Rows that cannot be read were changed
-/// too.
+/// Compares the secrets of an environment with its manifest. Returns `Changed` if a row cannot be
+/// decoded.
 async fn state(engine: &Engine, environment: EnvironmentId) -> StoreResult<State> {
     match read_state(engine, environment).await {
         Err(StoreError::Corrupt(_)) => Ok(State::Changed),
@@ -134,7 +135,7 @@ async fn create(engine: &Engine, environment: EnvironmentId) -> StoreResult<()> 
     let mut tx = engine.store().begin().await?;
     match tx.lock_environment(environment).await {
         Ok(()) => {}
-        // Deleted meanwhile, or the project was.
+        // The environment or its project was deleted meanwhile.
         Err(StoreError::Stale(_)) => return Ok(()),
         Err(error) => return Err(error),
     }

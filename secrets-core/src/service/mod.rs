@@ -59,9 +59,9 @@ const SIGN_IN: &str = "sign-in";
 
 impl Service {
     /// Starts building a service that uses this store and this root key: a [`Key`], or a key that
-    /// an external service, such as a KMS, keeps ([`RootKeys`]). The root key encrypts the encryption
-    /// keys of the instance. Without the same root key, the data in the store can never be decrypted
-    /// again.
+    /// an external service, such as a KMS, keeps ([`RootKeys`]). The root key encrypts the
+    /// encryption keys of the instance. Without the same root key, the data in the store can never
+    /// be decrypted again.
     ///
     /// [`Key`]: crate::crypto::Key
     pub fn builder(store: Arc<dyn Store>, root: impl Into<Arc<dyn RootKeys>>) -> Builder {

@@ -34,8 +34,8 @@ pub struct VerifiedRecords {
     pub unreadable_rotations: Vec<RotationId>,
     /// Number of environments whose secrets match their manifest.
     pub environments: u64,
-    /// Environments whose secrets do not match their manifest: a row was replaced by an earlier copy
-    /// of it, inserted or deleted.
+    /// Environments whose secrets do not match their manifest, because a row was changed, inserted
+    /// or deleted in the database.
     pub changed_environments: Vec<EnvironmentId>,
 }
 
@@ -105,7 +105,7 @@ impl Service {
         while let Some(next) = from {
             let Some((id, rotation)) = next_rotation(reads, next).await? else { break };
             from = after(id.uuid()).map(RotationId::from);
-            // Not decodable if the project has no key, or if its record is damaged.
+            // Decoding fails if the project has no key, or if its record is damaged.
             let location = decodable(reads.rotation_location(id).await)?;
             if location.as_ref().is_some_and(RotationLocation::is_purged) {
                 continue;
@@ -234,7 +234,7 @@ async fn next_rotation(
     }
 }
 
-/// Returns `None` if a row cannot be decoded.
+/// Returns the record that was found; `None` if its row cannot be decoded.
 fn decodable<T>(found: StoreResult<Option<T>>) -> StoreResult<Option<T>> {
     match found {
         Err(StoreError::Corrupt(_)) => Ok(None),
@@ -242,8 +242,9 @@ fn decodable<T>(found: StoreResult<Option<T>>) -> StoreResult<Option<T>> {
     }
 }
 
-/// True if a purge has destroyed this key. False if the project is not deleted: then the key was
-/// emptied in the database, and the records of the project are reported as unreadable.
+/// True if a purge has destroyed this key. False for a destroyed key of a project that is not
+/// deleted: such a key was damaged in the database, so the project's records are reported as
+/// unreadable.
 async fn is_purged(reads: &mut dyn Reads, key: &ProjectKeyRecord) -> StoreResult<bool> {
     Ok(key.is_destroyed() && reads.project_key(key.project, key.version).await?.is_none())
 }

@@ -45,8 +45,8 @@ pub(crate) async fn create(
     Ok((session, token))
 }
 
-/// Ends the sessions of a user that exceed the maximum number, beginning with those with the oldest
-/// last use.
+/// Ends the sessions of a user with the oldest last use, so that another session does not exceed
+/// the maximum number.
 async fn end_oldest(cx: &mut Context<'_, Write>, user: UserId, kind: SessionKind) -> Result<()> {
     let mut sessions = cx.reads().sessions(user).await?;
     sessions.retain(|session| session.kind == kind);

@@ -36,16 +36,16 @@ pub struct UserSession {
     pub kind: SessionKind,
     /// First characters of the session's credential.
     pub token_prefix: String,
-    /// Name that the client reported; for a browser, its product name.
+    /// Name that the client reported; for a browser, its product name. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// Name of the client's machine, as reported by the client.
+    /// Name of the client's machine, as reported by the client; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// Operating system, as reported by the client.
+    /// Operating system, as reported by the client; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
-    /// IP address of the client that started the session.
+    /// IP address of the client that started the session; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,

@@ -92,16 +92,16 @@ impl Operation for RevokeOtherSessions {
     }
 }
 
-/// Loads a session of the caller. Fails if the session belongs to another user.
+/// Loads a session of the caller. Fails if the caller has no session with this ID.
 async fn own_session(cx: &mut Context<'_, Write>, session: SessionId) -> Result<SessionRecord> {
     let user = cx.caller.person()?.id;
     let own = cx.reads().sessions(user).await?;
     own.into_iter().find(|own| own.id == session).ok_or(Error::NotFound(Subject::Session))
 }
 
-/// Deletes the device logins that the user has decided, so that clients get no sessions for them.
-/// Locks the user first, so that no device login is approved or redeemed until the end of the
-/// transaction.
+/// Deletes the device logins that the user has approved or denied, so that clients get no sessions
+/// for them. Locks the user first, so that no device login is approved or redeemed until the end of
+/// the transaction.
 async fn revoke_approvals(cx: &mut Context<'_, Write>, user: UserId) -> Result<()> {
     cx.lock(Lock::User(user)).await.map_err(|error| error.or_not_found(Subject::User))?;
     cx.tx().delete_device_logins(user).await?;

@@ -19,7 +19,7 @@ use crate::users::{SyncUser, User, identify};
 pub struct StartBrowserSession {
     /// Verified identity of the user who signs in.
     pub identity: Identity,
-    /// `User-Agent` header of the browser.
+    /// `User-Agent` header of the browser; `None` if the browser sent none.
     pub user_agent: Option<String>,
 }
 

@@ -14,15 +14,15 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time, UserId};
 
-/// Time for which names in new audit entries of a deleted user are removed: longer than any request
-/// in progress at the deletion, plus the difference between the clocks of the nodes.
+/// Minimum time for which new audit entries of a deleted user are anonymized: longer than any
+/// request in progress at the deletion, plus the difference between the clocks of the nodes.
 pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 
 /// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
 /// resources are deleted. No field contains a secret value.
 ///
-/// Nodes of different versions read each other's batches. If an entry has a field that a node does
-/// not know, the node leaves the entry to newer nodes.
+/// Nodes of different versions read each other's batches. A node skips a batch that has an entry
+/// with an unknown field; a newer node processes the batch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
@@ -40,7 +40,7 @@ pub struct AuditRecord {
     pub environment_name: Option<String>,
     /// Actor type: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
-    /// ID of the user or service token that performed the action.
+    /// ID of the user or service token that performed the action; `None` for other actors.
     pub actor_id: Option<Uuid>,
     /// Name of the actor at the time of the action.
     pub actor_name: Option<String>,
@@ -287,7 +287,7 @@ pub trait AuditReads: Send {
     ) -> StoreResult<Vec<AuditRecord>>;
 
     /// Lists batches of audit entries (see [`AuditWrites::insert_audit_batch`]) after the ID
-    /// `behind`, in the order of their IDs.
+    /// `behind`, in the order of their IDs, at most `limit`.
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,
@@ -336,7 +336,7 @@ pub trait AuditReads: Send {
     async fn unfinished_anonymizations(&mut self, limit: u32) -> StoreResult<Vec<UserId>>;
 
     /// Returns the position of the first entry in an audit chain that was created at or after the
-    /// time `from`.
+    /// time `from`; `None` if there is none.
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -347,8 +347,8 @@ pub trait AuditReads: Send {
 /// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Inserts audit entries. Skips entries whose ID already exists, so that a caller that does not
-    /// know whether its commit succeeded can insert the same entries again.
+    /// Inserts audit entries. Skips entries whose ID already exists, so that a caller can insert
+    /// the same entries again after a commit with an unknown outcome.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Inserts audit entries as one record, a batch, which is faster than inserting single entries.
@@ -373,9 +373,9 @@ pub trait AuditWrites: Send {
     async fn anonymize_actor(&mut self, user: UserId, limit: u32, now: Time) -> StoreResult<bool>;
 
     /// Continues [`anonymize_actor`](Self::anonymize_actor) with the next entries, at most `limit`.
-    /// Returns true if no entries are left now. The anonymization is complete when no entries were
-    /// found for [`ANONYMIZATION_MARGIN`], including those whose time was up to that long before;
-    /// then this has no effect. Waits for concurrent transactions that call this for the same user.
+    /// Returns true if no entries are left now. Also finds entries inserted up to
+    /// [`ANONYMIZATION_MARGIN`] after their time. When none was found for that long, the
+    /// anonymization is complete, and this has no effect. Waits for concurrent calls for this user.
     async fn resume_anonymization(
         &mut self,
         user: UserId,

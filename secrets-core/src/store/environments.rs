@@ -163,7 +163,7 @@ pub trait EnvironmentReads: Send {
     async fn next_environment(&mut self, from: EnvironmentId)
     -> StoreResult<Option<EnvironmentId>>;
 
-    /// Lists the secrets of an environment as they are listed in its manifest, in any order.
+    /// Lists the manifest entries of the stored secrets of an environment, in any order.
     async fn manifest_entries(
         &mut self,
         environment: EnvironmentId,
@@ -189,12 +189,12 @@ pub trait EnvironmentWrites: Send {
     /// row, so that no other transaction uses the name at the same time.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
-    /// Deletes an environment: deletes its permissions, removes the environment from the scope of
-    /// every service token, and moves the environment to a new deleted project with the ID of the
-    /// environment and a destroyed key, so that no lookup finds it, nobody can restore it, and
-    /// [`ProjectWrites::purge_project`](super::ProjectWrites::purge_project) deletes its secrets and
-    /// rotations in batches. Fails with `Stale` if the environment does not exist or its project is
-    /// deleted.
+    /// Deletes an environment: deletes its permissions, removes it from the scope of every service
+    /// token, and moves it to a new deleted project. This project has the ID of the environment and
+    /// a destroyed key, so that no lookup finds the environment and nobody can restore it.
+    /// [`ProjectWrites::purge_project`](super::ProjectWrites::purge_project) then deletes its
+    /// secrets and rotations in batches. Fails with `Stale` if the environment does not exist or
+    /// its project is deleted.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
     /// Locks the row of an environment until the end of the transaction. Fails with `Stale` if the

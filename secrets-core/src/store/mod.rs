@@ -1,9 +1,9 @@
 //! Storage of all records: the traits a store implements, and the records they read and write.
 //!
 //! A [`Store`] creates readers ([`Reads`]) and transactions ([`Tx`]). The traits are separate, so
-//! code that holds only a reader cannot write: it does not compile. Writes of a transaction are
-//! visible to later reads of the same transaction and, after [`Tx::commit`], all together to
-//! everyone. Dropping a transaction rolls it back.
+//! that code that writes through a reader does not compile. Writes of a transaction are visible to
+//! later reads of the same transaction and, after [`Tx::commit`], all together to everyone.
+//! Dropping a transaction rolls it back.
 //!
 //! Lookups return `Option`; lists have a defined order. [`MemoryStore`] is the reference
 //! implementation.
@@ -14,17 +14,18 @@
 //!    [`begin`](Store::begin) return one type each: a reader and a transaction, usually one generic
 //!    type over a connection, as in `memory/mod.rs` and `sql/tables/mod.rs`.
 //! 2. Implement the `…Reads` traits, one per table, for both types. [`Reads`] needs no code: it is
-//!    implemented for every type that has them all.
+//!    implemented for every type that implements all of them.
 //! 3. Implement the `…Writes` traits and [`Tx`] for the transaction only. A transaction sees its
 //!    own writes, and dropping it without a commit rolls everything back.
 //! 4. Map the failures of the storage engine to [`StoreError`]: `Duplicate` for a unique value that
 //!    is taken, `Stale` for a conditional write that found no matching row, `Unavailable` for
-//!    failures that may pass (network, locks, disk space, serialization conflicts), `Corrupt` for
-//!    everything else. After `Duplicate` or `Stale` the transaction must stay usable, so use a
+//!    temporary failures (network, locks, disk space, serialization conflicts), `Corrupt` for
+//!    everything else. After `Duplicate` or `Stale`, the transaction must stay usable, so use a
 //!    conditional insert or a savepoint where the engine aborts a transaction on an error. After
-//!    `Corrupt` the caller only drops it. Error texts must not quote stored or bound values.
-//! 5. Keep rows that an update or `lock_…` method touched locked until the transaction ends. A
-//!    store that runs one write transaction at a time gets this for free.
+//!    `Corrupt`, the caller drops the transaction. Error texts must not contain stored or bound
+//!    values.
+//! 5. Until the transaction ends, keep the rows locked that it updated or that a `lock_…` method
+//!    locked. A store that runs one write transaction at a time needs no code for this.
 //! 6. Run the conformance suite, one test per rule of this contract. Add a module to
 //!    `secrets-core/tests/stores.rs`, or in another crate enable the feature `testing` of
 //!    `secrets-core` in the dev-dependencies and add `tokio` with its multi-threaded runtime:
@@ -131,11 +132,10 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction of a request, or of a worker that must not wait long. The wait for the
-    /// transaction and its SQL statements have the shorter timeout of reads, so that a request is
-    /// answered soon if the store stalls. `is_long` must be true for a transaction that can take
-    /// seconds: it is then not committed together with other transactions, which would have to wait
-    /// for its end.
+    /// Begins a transaction like [`begin`](Self::begin), but the wait for the transaction and its
+    /// SQL statements have the shorter timeout of reads, so that a request or worker fails soon if
+    /// the store stalls. `is_long` must be true for a transaction that can take seconds: otherwise,
+    /// short transactions could share its commit and would have to wait for its end.
     async fn begin_for_request(&self, _is_long: bool) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
@@ -157,8 +157,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// True if no two transactions run at the same time, so that everything that a transaction has
-    /// read stays as it is until its end, even without locks.
+    /// True if no two transactions run at the same time, so that the data that a transaction has
+    /// read does not change until its end, even without locks.
     fn is_exclusive(&self) -> bool {
         false
     }
@@ -169,8 +169,8 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Checks that the store can be read, and that the calls that wait for it are answered. Returns
-    /// the current time of the database server; `None` if the store has no server.
+    /// Checks that the store can be read, and that it responds to calls in progress. Returns the
+    /// current time of the database server; `None` if the store has no server.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
     /// Returns the state of the store's connections and cache, for metrics. Does not access the

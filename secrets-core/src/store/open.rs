@@ -34,9 +34,9 @@ pub enum Location {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
     /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of
-    /// them for writes. SQLite: 4 for reads by default; all writes share one more. One more
-    /// connection serves queries of the audit log, and two more serve health checks and, on
-    /// PostgreSQL, queries for changes of cached records. SQLite has one more for checkpoints.
+    /// them for writes. SQLite: connections for reads, 4 by default. Not included: one connection
+    /// for queries of the audit log; two for health checks and (on PostgreSQL) queries for changes
+    /// of cached records; on SQLite also one for writes and one for checkpoints.
     pub connections: Option<u32>,
     /// Size of the cache of encrypted records, in bytes: 24 MiB by default, 0 for no cache.
     pub cache_bytes: Option<u64>,

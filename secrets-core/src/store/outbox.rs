@@ -65,8 +65,8 @@ pub trait OutboxWrites: Send {
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Counts one e-mail or requested webhook message: adds 1 to the counter with this name in the
-    /// time window that ends at `until`. Returns the new count.
+    /// Adds 1 to the counter of messages with this name, in the time window that ends at `until`.
+    /// Returns the new count.
     async fn count_message(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 
     /// Deletes counters of messages whose time window ended before `before`, at most `limit`. Returns

@@ -32,8 +32,9 @@ pub struct ProjectRecord {
 }
 
 impl ProjectRecord {
-    /// True if this is the project that received a deleted environment. It has the ID of that
-    /// environment.
+    /// True if this project was created by
+    /// [`delete_environment`](super::EnvironmentWrites::delete_environment) to contain a deleted
+    /// environment. It has the ID of that environment.
     #[must_use]
     pub fn is_deleted_environment(&self) -> bool {
         self.slug == Slug::of_deleted(self.id.uuid())
@@ -155,9 +156,9 @@ pub trait ProjectWrites: Send {
 
     /// Purges a project that was deleted before `before`. Each call deletes at most `limit` rows of
     /// one kind, such as previous versions, secrets, findings or environments; when none remain, it
-    /// deletes the encryption keys, name and description. After that only the slug remains, and
-    /// nothing of the project that received a deleted environment. Does nothing if the project is
-    /// not deleted, was deleted later, or is purged already.
+    /// deletes the encryption keys, name and description. After that, only the slug remains. A
+    /// project that was created for a deleted environment is deleted completely. Does nothing if
+    /// the project is not deleted, was deleted later, or is purged already.
     async fn purge_project(
         &mut self,
         project: ProjectId,

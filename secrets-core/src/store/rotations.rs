@@ -1,5 +1,4 @@
-//! Rotations of database credentials, their attempts, and the leases of the workers that work on
-//! them.
+//! Rotations of database credentials, their attempts, and the leases of their workers.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -28,15 +27,15 @@ pub struct RotationRecord {
     pub status: RotationStatus,
     /// Current error or warning of the rotation.
     pub failure: RotationFailure,
-    /// Time from which the last e-mail notice about a failure may be sent, which can be in the
-    /// future; `None` if there was no notice.
+    /// Due time of the last e-mail notice about a failure, possibly in the future; `None` if there
+    /// was no notice.
     pub announced_at: Option<Time>,
     /// State of the two database users between which the rotation alternates.
     pub slots: RotationSlots,
-    /// Times of past and future work on the rotation.
+    /// Times of the last and the next rotation, and of the next step that is due.
     pub schedule: RotationSchedule,
     /// Identity that the database server reported at the last change, such as PostgreSQL's
-    /// `system_identifier`.
+    /// `system_identifier`; `None` if unknown.
     pub identity: Option<String>,
     /// Number of the rotation's last attempt or revocation; 0 before the first attempt.
     pub sequence: u64,
@@ -78,8 +77,8 @@ pub struct RotationFailure {
     pub code: Option<String>,
     /// Human-readable message of the error or warning; `None` if there is none.
     pub message: Option<String>,
-    /// Time at which the status became `error`; `None` if it has not since the last success or
-    /// resumption.
+    /// Time at which the status became `error`; `None` if that has not happened since the last
+    /// success or resumption.
     pub since: Option<Time>,
     /// Number of failed attempts since the last successful one.
     pub count: u32,
@@ -100,19 +99,19 @@ pub struct RotationSlots {
     pub checks: u32,
 }
 
-/// Times of past and future work on a rotation.
+/// Times of the last and the next rotation, and of the next step that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationSchedule {
-    /// Time of the next scheduled rotation, if the rotation is active.
+    /// Time of the next scheduled attempt; ignored in a status without attempts, such as `paused`.
     pub next_at: Time,
-    /// Number of seconds that were left until the next rotation when the rotation was paused.
+    /// Seconds left until the next rotation when the rotation was paused; `None` if it was not.
     pub remaining: Option<u64>,
     /// Time of the last successful rotation.
     pub last_at: Option<Time>,
-    /// Earliest time at which there is work to do on this rotation; `None` if there is none. While
-    /// an attempt is unfinished, a time that has already come; otherwise the earliest of `next_at`,
-    /// `retire_at` and `check_at` that applies in the rotation's status. Stored separately, so that
-    /// one index finds all due work.
+    /// Time from which a worker must process this rotation; `None` if there is nothing to do. While
+    /// an attempt is unfinished, a time in the past; otherwise the earliest of `next_at`,
+    /// `retire_at` and `check_at` that applies in the rotation's status. Stored for an index of due
+    /// rotations.
     pub work_at: Option<Time>,
 }
 
@@ -182,14 +181,14 @@ pub struct Lease {
     pub until: Time,
 }
 
-/// A rotation on which there is work to do now.
+/// A rotation that a worker must process now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRotation {
     /// Rotation ID.
     pub id: RotationId,
     /// ID of the team that owns the rotation.
     pub team: TeamId,
-    /// Time at which the rotation's work became due.
+    /// Time from which a worker must process the rotation.
     pub work_at: Time,
 }
 
@@ -204,7 +203,7 @@ impl RotationLocation {
 
 impl RotationRecord {
     /// Creates the record of an active rotation that has not run yet. The first rotation is due at
-    /// `now`. The caller must set `work_at`, the time of the next work.
+    /// `now`. The caller must set `schedule.work_at`.
     #[must_use]
     pub fn new(
         id: RotationId,
@@ -287,9 +286,9 @@ pub trait RotationReads: Send {
     /// Returns the number of rotations of a project, even if the project is deleted.
     async fn count_project_rotations(&mut self, project: ProjectId) -> StoreResult<u64>;
 
-    /// Lists rotations that have work to do and that no worker has leased, at most `limit`. The
-    /// work that has been due for the longest time comes first. If `after` is given, starts after
-    /// that rotation. Includes rotations of deleted projects.
+    /// Lists rotations that a worker must process at `now` and that no worker has leased, at most
+    /// `limit`, in the order of [`work_at`](DueRotation::work_at). If `after` is given, starts
+    /// after that rotation. Includes rotations of deleted projects.
     async fn due_rotations(
         &mut self,
         now: Time,
@@ -346,8 +345,8 @@ pub trait RotationWrites: Send {
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Disables all rotations of a project: sets their status, error code and message, and cancels
-    /// all work except on unfinished attempts and on disabling the logins of previous credentials.
-    /// A rotation that is already disabled keeps its error.
+    /// all scheduled steps except unfinished attempts and disabling the logins of previous
+    /// credentials. A rotation that is already disabled keeps its error.
     async fn disable_rotations(
         &mut self,
         project: ProjectId,

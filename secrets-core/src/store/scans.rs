@@ -58,7 +58,7 @@ impl ScanRecord {
 /// Maximum numbers of stored scans and findings that are kept when excess scans are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptScans {
-    /// Maximum number of scans of each project, and of a team without a project.
+    /// Maximum number of scans of each project, and of a team's scans that belong to no project.
     pub scans: u32,
     /// Maximum number of findings of a team in total. A scan without findings counts as one
     /// finding.
@@ -90,9 +90,11 @@ pub struct FindingRecord {
     pub commit: Option<String>,
     /// Fingerprint with which the same finding is recognized in later scans.
     pub fingerprint: Fingerprint,
-    /// First and last characters of the credential, which are safe to display.
+    /// First and last characters of the credential, joined by `…`; only `…` for a stored secret
+    /// value. `None` if the finding was submitted without the credential.
     pub redacted: Option<String>,
-    /// Entropy of the credential, in hundredths of a bit per character.
+    /// Entropy of the credential, in hundredths of a bit per character. `None` for a stored secret
+    /// value, and if the finding was submitted without the credential.
     pub entropy: Option<u32>,
     /// Location of the stored secret whose value is the credential; `None` if there is none.
     pub secret: Option<SecretLocation>,
@@ -185,13 +187,13 @@ pub trait ScanWrites: Send {
     /// scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 
-    /// Deletes scans of the team of `scan` with their findings, oldest first, until `limit` findings
-    /// or a few more are deleted. Keeps the newest `keep.scans` scans of the same project (or, if
-    /// `scan` belongs to no project, of those that belong to none), but of the whole team, including
-    /// its deleted projects, only the newest scans with at most `keep.findings` findings in total.
-    /// Deletes only scans with findings if `scan` has findings, and otherwise only scans without,
-    /// each of which counts as one finding. Keeps the saved statuses of fingerprints. Returns the
-    /// number of deleted scans.
+    /// Deletes excess scans of the team of `scan`, with their findings, oldest first, until `limit`
+    /// findings or a few more are deleted. Keeps the newest `keep.scans` scans of the project of
+    /// `scan`, or of the scans without a project if `scan` has none. Of all scans of the team,
+    /// including those of deleted projects, keeps only the newest with at most `keep.findings`
+    /// findings in total. If `scan` has findings, considers only scans with findings; otherwise
+    /// considers only scans without findings, each of which counts as one finding. Keeps the saved
+    /// statuses of fingerprints. Returns the number of deleted scans.
     async fn prune_excess_scans(
         &mut self,
         scan: &ScanRecord,

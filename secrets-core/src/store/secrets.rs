@@ -157,8 +157,9 @@ pub trait SecretReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<SecretVersion>>;
 
-    /// Lists previous versions like [`secret_versions`](Self::secret_versions), as of one moment at
-    /// which the secret exists; `None` if it does not exist. `limit` must be at least 1.
+    /// Lists previous versions like [`secret_versions`](Self::secret_versions), and checks at the
+    /// same point in time that the secret exists. Returns `None` if it does not exist. `limit` must
+    /// be at least 1.
     async fn secret_history(
         &mut self,
         secret: SecretId,
@@ -193,14 +194,14 @@ pub trait SecretWrites: Send {
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
     /// Deletes previous versions of secrets: for each secret, those with a number below its limit.
-    /// Deletes at most 200 versions ([`MAX_PRUNED`]), or two for each secret if that is more, lowest
-    /// numbers first. Writing a new version of each secret adds fewer, so that a history that is too
-    /// long becomes shorter with every write.
+    /// Deletes at most 200 versions ([`MAX_PRUNED`]), or two for each secret if that is more,
+    /// lowest numbers first. A write adds only one version of each secret, so that a history that
+    /// is too long becomes shorter with every write.
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets until at least `excess` bytes are
     /// freed. Begins with the versions that were replaced first. Deletes at most 200 versions
     /// ([`MAX_PRUNED`]). If a rotation wrote the current version of a secret, keeps the secret's
-    /// last previous version.
+    /// newest previous version.
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()>;
 }

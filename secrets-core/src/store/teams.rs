@@ -149,7 +149,8 @@ pub trait TeamWrites: Send {
     /// project. Its projects are marked as deleted with a time in 1970, so that they cannot be
     /// restored, and [`purge_project`](super::ProjectWrites::purge_project) deletes their
     /// environments, secrets, scans and encryption keys in short transactions. The rows of the
-    /// projects remain, to keep their slugs taken, and so does the team's row, which they refer to.
+    /// projects remain, so that their slugs cannot be used again; the team's row remains because
+    /// these rows refer to it.
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Locks the row of a team until the end of the transaction, so that the numbers of its

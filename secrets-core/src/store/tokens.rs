@@ -29,8 +29,8 @@ pub struct TokenRecord {
     /// Permission to change secrets; does not include the permission to read them.
     pub can_write: bool,
     /// True if the scope includes all projects of the team, also projects created later. Never
-    /// changes: when all projects of a limited token are deleted, the token can access no project,
-    /// and not all projects.
+    /// changes: if all projects of a token with limited scope are deleted, the token cannot access
+    /// any project.
     pub all_projects: bool,
     /// True if the scope includes all environments of its projects. Never changes.
     pub all_environments: bool,

@@ -21,9 +21,9 @@ pub struct WebhookRecord {
     pub events: Vec<WebhookEvent>,
     /// True if events are sent to the webhook.
     pub enabled: bool,
-    /// Time of the first failed attempt since the last successful one; `None` if no attempt has failed
-    /// since then. Starts again with an attempt that is more than a day late, and after a delivery
-    /// was dropped because its project is deleted.
+    /// Time of the first failed attempt since the last successful one; `None` if no attempt has
+    /// failed since then. Also cleared before an attempt that is more than a day late, and when a
+    /// delivery is dropped because its project is deleted.
     pub failing_since: Option<Time>,
     /// ID of the user who created the webhook.
     pub created_by: Option<Uuid>,

@@ -160,8 +160,8 @@ impl MemberRecord {
 /// one transaction, which has to be short.
 const MAX_MEMBERSHIPS: usize = 250;
 
-/// Checks that a user is a member of at most 250 teams after they were added to one. The caller must
-/// have locked the user, so that they join no other team at the same time.
+/// Checks that a user is a member of at most 250 teams after they were added to one. The caller
+/// must have locked the user, so that they join no other team at the same time.
 pub(crate) async fn check_memberships(cx: &mut Context<'_, Write>, user: UserId) -> Result<()> {
     if cx.reads().memberships(user).await?.len() > MAX_MEMBERSHIPS {
         let reason = "an account can be a member of at most 250 teams".into();
@@ -174,7 +174,7 @@ pub(crate) async fn check_memberships(cx: &mut Context<'_, Write>, user: UserId)
 /// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Inserts a new team. If its slug is already used by another team, appends a random suffix.
+/// Inserts a new team. If its slug is reserved or used by another team, appends a random suffix.
 pub(crate) async fn insert(
     cx: &mut Context<'_, Write>,
     mut team: TeamRecord,

@@ -1,5 +1,4 @@
-//! Fake database in memory, whose users the rotations of a test rotate. A test can plan failures of
-//! calls to it.
+//! Fake database in memory, for tests of rotations. A test can make calls of the database fail.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};

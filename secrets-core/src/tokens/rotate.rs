@@ -45,7 +45,7 @@ impl TryFrom<Whole> for GracePeriod {
 pub struct RotateToken {
     /// Token ID; `None`, treated as an unknown token, if the given string is not a valid ID.
     pub token: Option<TokenId>,
-    /// Options for the rotation.
+    /// Grace period, during which the replaced string is still accepted.
     pub rotation: TokenRotation,
 }
 

@@ -12,7 +12,7 @@ use crate::teams;
 
 /// Task that creates or updates the caller's account from the claims of the identity provider's
 /// token. A new user gets a personal team. If the token contains no e-mail address, the service
-/// asks the identity provider for the user's current claims.
+/// requests the user's current claims from the identity provider.
 ///
 /// With a session, the task only returns the user: a session has no claims of the identity
 /// provider, so its use is not a sign-in.
@@ -203,7 +203,7 @@ fn address(claim: &str) -> Result<String> {
 }
 
 /// Cleans up a claim that will be displayed: removes invisible characters and truncates the string
-/// to 255 characters.
+/// to 255 characters. Returns `None` if nothing remains.
 fn sanitized(claim: &str) -> Option<String> {
     let sanitized: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
     (!sanitized.is_empty()).then_some(sanitized)

@@ -1,5 +1,5 @@
-//! Inputs of the fuzz targets: the files of the corpora, changed files, and random bytes. The same
-//! inputs in each run.
+//! Inputs of the fuzz targets: the files of the corpora, changed files, and random bytes. The
+//! inputs are the same in each run.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -23,13 +23,13 @@ const CASES_VARIABLE: &str = "SECRETS_TEST_FUZZ_CASES";
 /// Maximum number of steps to find a smaller input after a failure.
 const MAX_SHRINK_STEPS: u32 = 300;
 
-/// Maximum length of an inserted part, and of random bytes.
+/// Maximum length of a removed, repeated or inserted part, and of random inputs, in bytes.
 const MAX_LENGTH: usize = 48;
 
 /// Characters with a meaning in at least one format.
 const MARKS: &[u8] = b"\0\n\r\t \"#$%&'*+,-./0:;=?@A[\\]^_`a{|}~\x7f\x80\xc3\xe2\xff";
 
-/// Change of an input.
+/// Random change of an input. An [`Index`] selects a byte of the input, or a file of the corpus.
 #[derive(Debug, Clone)]
 enum Edit {
     Flip(Index, u8),

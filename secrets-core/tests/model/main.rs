@@ -1,8 +1,9 @@
 //! Random sequences of requests, compared with a [`model`] of the service: the same rules without
 //! encryption, transactions, caches and SQL.
 //!
-//! Each sequence runs on two nodes of one store, which are restarted from time to time. In the end,
-//! every principal reads everything, and the audit log is compared too. A failure is reported as the shortest sequence that fails.
+//! Each sequence runs on two nodes of one store, which are restarted at random. At the end, every
+//! principal reads everything, and the audit log is compared too. A failure is reported as the
+//! shortest sequence that fails.
 //!
 //! The sequences are the same in each run, so that the suite has the same result each time.
 //! `SECRETS_TEST_SEQUENCES=10000` runs this number of other, random sequences for each store.

@@ -1,5 +1,5 @@
 //! Model of the service: the rules of environments, inheritance, secrets, permissions, service
-//! tokens and limits, on plain maps.
+//! tokens and limits. The data is in plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ enum Needed {
     Manage,
 }
 
-/// State of one team with one project, an owner and two members.
+/// Model of a service with one team, which has one project, an owner and two members.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     environments: BTreeMap<Name, Environment>,
@@ -48,7 +48,7 @@ pub(crate) struct Model {
 
 #[derive(Debug, Clone, Default)]
 struct Environment {
-    /// Distinguishes the environment from a deleted one of the same name.
+    /// Unique number, which distinguishes the environment from deleted ones of the same name.
     number: usize,
     parent: Option<Name>,
     secrets: BTreeMap<Name, Secret>,
@@ -61,7 +61,7 @@ struct Secret {
     version: u32,
     /// `None` if the secret is hidden.
     value: Option<u8>,
-    /// Previous versions that are kept, oldest first.
+    /// Version numbers and values of the previous versions that are kept, oldest first.
     previous: Vec<(u32, Option<u8>)>,
 }
 
@@ -70,11 +70,12 @@ struct Token {
     is_deleted: bool,
     may_read: bool,
     may_write: bool,
-    /// Numbers of the environments in its scope; `None` stands for all.
+    /// Numbers of the environments in the scope of the token; `None` means all environments.
     environments: Option<BTreeSet<usize>>,
 }
 
-/// Secret that is effective for a key in an environment.
+/// Effective secret of a key in an environment: the environment's own secret, or else that of the
+/// nearest ancestor.
 struct Effective<'a> {
     key: Name,
     secret: &'a Secret,
@@ -85,7 +86,7 @@ struct Effective<'a> {
 type Result<T> = std::result::Result<T, &'static str>;
 
 impl Model {
-    /// Returns a new project whose team has all members.
+    /// Creates a model with a new project, whose team has both members.
     pub(crate) fn new() -> Self {
         let mut model = Self { members: [Some(false); 2], ..Self::default() };
         for name in DEFAULTS {
@@ -104,12 +105,12 @@ impl Model {
         self.tokens.len()
     }
 
-    /// Names of the existing environments.
+    /// Returns the names of the existing environments.
     pub(crate) fn names(&self) -> Vec<Name> {
         self.environments.keys().copied().collect()
     }
 
-    /// Performs a request, and keeps its outcome.
+    /// Performs a request on the model, and stores its result in the field `outcome`.
     pub(crate) fn perform(&mut self, Step { by, request, .. }: &Step) {
         let outcome = self.authenticate(*by).and_then(|()| self.run(*by, request));
         if let (Ok(_), Some(action)) = (&outcome, request.action()) {
@@ -189,7 +190,7 @@ impl Model {
         self.environments.get_mut(name).unwrap()
     }
 
-    /// Returns an environment if the principal has the access that is needed there.
+    /// Returns an environment. Error: it does not exist, or the principal lacks the needed access.
     fn allow(&self, by: Principal, at: Name, needed: Needed) -> Result<&Environment> {
         if let Principal::Member(member) = by {
             self.members[member].ok_or("forbidden")?;
@@ -295,7 +296,8 @@ impl Model {
         Ok(Answer::Done)
     }
 
-    /// Returns a secret that the environment itself defines.
+    /// Returns a secret that the environment itself defines. Error: the secret does not exist, or
+    /// the principal lacks the needed access to the environment.
     fn own(&self, by: Principal, at: Name, key: Name, needed: Needed) -> Result<&Secret> {
         self.allow(by, at, needed)?.secrets.get(key).ok_or("not_found")
     }
@@ -312,7 +314,8 @@ impl Model {
         Ok(Answer::Version(1))
     }
 
-    /// Changes a secret that the environment itself defines.
+    /// Changes a secret that the environment itself defines. Error `stale`: its version is not the
+    /// expected one.
     fn write(
         &mut self,
         by: Principal,
@@ -360,7 +363,7 @@ impl Secret {
         Self { version: 1, value, previous: Vec::new() }
     }
 
-    /// Adds a version, and drops the oldest one if there are too many.
+    /// Adds a version, and deletes the oldest previous version if there are too many.
     fn replace(&mut self, value: Option<u8>) {
         self.previous.push((self.version, self.value));
         self.version += 1;

@@ -25,7 +25,7 @@ pub(crate) enum Principal {
     Token(usize),
 }
 
-/// A request to one of two nodes, or a restart of both.
+/// Request to one of two nodes. The nodes may be restarted before the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) node: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Step {
     pub(crate) request: Request,
 }
 
-/// A request. A value of `None` hides the secret.
+/// Request to the service. A value of `None` hides the secret.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
     CreateEnvironment { name: Name, parent: Option<Name> },
@@ -182,7 +182,7 @@ impl ReferenceStateMachine for Model {
     }
 }
 
-/// Half of the requests are the owner's, so that many succeed.
+/// Strategy for callers. Half of the requests are from the owner, so that many succeed.
 fn principal(tokens: usize) -> BoxedStrategy<Principal> {
     let owner = Just(Principal::Owner);
     let member = (0..2_usize).prop_map(Principal::Member);
@@ -249,7 +249,8 @@ fn token_requests(tokens: usize) -> BoxedStrategy<Request> {
     prop_oneof![2 => create, 1 => delete].boxed()
 }
 
-/// Most requests are about one environment and one key, so that many find a secret.
+/// Strategy for environments. Most requests name one environment and one key, so that many find a
+/// secret.
 fn at() -> impl Strategy<Value = Name> {
     prop_oneof![Just("production"), select(NAMES.to_vec())]
 }
@@ -258,7 +259,7 @@ fn key() -> impl Strategy<Value = Name> {
     prop_oneof![2 => Just("API_KEY"), 1 => select(KEYS.to_vec())]
 }
 
-/// A value, or a hidden secret.
+/// Strategy for values of secrets; `None` hides a secret.
 fn value() -> impl Strategy<Value = Option<u8>> {
     option::weighted(0.8, any::<u8>())
 }

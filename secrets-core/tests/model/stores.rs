@@ -9,7 +9,7 @@ pub(crate) trait Stores: Sized {
     /// Creates the store.
     async fn create() -> Self;
 
-    /// Opens the store for two nodes. The nodes that used it before have ended.
+    /// Opens the store for two nodes. No other node may use it at the same time.
     async fn open(&mut self) -> [Arc<dyn Store>; 2];
 }
 

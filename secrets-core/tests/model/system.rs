@@ -262,7 +262,7 @@ impl System {
         }
     }
 
-    /// Returns the principal with this ID.
+    /// Returns the principal with this ID; the owner if it is no ID of a member or token.
     fn principal(&self, id: Uuid) -> Principal {
         let is_token = |(token, _): &(TokenId, TokenText)| token.uuid() == id;
         let member = (0..2).find(|member| self.member(*member).uuid() == id);

@@ -57,7 +57,8 @@ impl Default for Timings {
     }
 }
 
-/// Last failed request for a document of the issuer. For a while after it, no new request is made.
+/// Time and reason of the last failed request for a document of the issuer. No new request is made
+/// for `retry_pause` after it.
 #[derive(Default)]
 struct LastFailure(Option<(Instant, String)>);
 

@@ -71,9 +71,9 @@ fn refused(reason: &str) -> DeliveryError {
 /// Only these make a failure permanent. A reply code alone does not show what is refused: a server
 /// also answers 5yz to a wrong password (535, RFC 4954), a client that must log in first (530), a
 /// connection (554, RFC 5321), or a client that may not relay (550). The cause is then our
-/// configuration or the server's policy, which can be corrected while the mail waits. The same holds
-/// for the codes of the sender's address (5.1.7, 5.1.8) and for 5.1.0, which does not tell whose
-/// address is refused.
+/// configuration or the server's policy, which can be corrected while the mail waits. The same
+/// holds for the codes of the sender's address (5.1.7, 5.1.8) and for 5.1.0, which does not show
+/// whose address is refused.
 const RECIPIENT_REFUSED: [&str; 6] = ["5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10"];
 
 /// Converts an SMTP error without its text, which usually contains the recipient's address.

@@ -95,7 +95,7 @@ fn build_string(schema: &Value, field: &str) -> Value {
     json!(of_format.or_else(of_field).unwrap_or(field))
 }
 
-/// Example strings, by field name.
+/// Example strings, by field name. The empty name stands for a string that is not in a field.
 const FIELDS: [(&str, &str); 60] = [
     ("", "web"),
     ("accept_url", "https://secrets.example.com/invitations/Xk2vJ8sQ1mZ0"),

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use super::optional::forbid_null;
 use crate::serve::reply::{DATA, Envelope};
 
-/// JSON schema of a request or response body. It is computed when the document is generated, so that
-/// it does not delay the start.
+/// JSON schema of a request or response body. It is computed when the document is generated, so
+/// that it does not delay the start.
 #[derive(Clone)]
 pub struct Described(Arc<dyn Fn() -> Schema + Send + Sync>);
 
@@ -125,15 +125,15 @@ impl Described {
         self.map(move |schema| Schema { data: Data::Field(field), ..schema })
     }
 
-    /// Replaces the inlined schema of a list's items by a reference to the named schema (component)
-    /// of their type `T`.
+    /// Replaces the inlined schema of a list's items with a reference to the named schema
+    /// (component) of their type `T`.
     #[must_use]
     pub(crate) fn list_of<T: ToSchema>(self) -> Self {
         let change: fn(Schema) -> Schema = Schema::list_of::<T>;
         self.map(change)
     }
 
-    /// Replaces the named schema (component) that this schema refers to by a variant of it.
+    /// Replaces the named schema (component) that this schema refers to with a variant of it.
     #[must_use]
     pub(crate) fn variant(self, variant: Variant) -> Self {
         self.map(move |schema| schema.variant(variant))

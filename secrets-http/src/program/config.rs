@@ -60,7 +60,7 @@ pub enum Command {
     Migrate(Migrate),
     /// Copy a database.
     Backup(Backup),
-    /// Replace a database by a backup.
+    /// Replace a database with a backup.
     Restore(Restore),
     /// Return a restored database to service.
     AcceptRestore(AcceptRestore),

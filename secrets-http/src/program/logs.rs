@@ -20,7 +20,8 @@ use crate::program::traces::{self, NotExported};
 const MAX_WAITING: usize = 16_384;
 
 /// Pause of the thread that writes the log, after it has written all waiting lines. Under load, the
-/// lines of the pause are then written together. Without it, each request wakes the thread.
+/// lines logged during the pause are then written together. Without the pause, each request wakes
+/// the thread.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Guard of the thread that writes the log. Dropping the guard writes the waiting lines.
@@ -59,7 +60,7 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
         Some(traces) => registry.with(traces).try_init(),
         None => registry.try_init(),
     };
-    // Fails if the process has a logger already, such as in a test runner, which is kept.
+    // Fails if the process already has a logger, such as that of a test runner, which is then kept.
     if started.is_ok() {
         *lock(&WRITER) = Some(guard);
     }
@@ -95,9 +96,9 @@ impl<W: Write> Write for Paused<W> {
     }
 }
 
-/// False for lines of libraries that can contain credentials: no setting turns them on. The AWS SDK
-/// writes whole requests, with keys and credentials, and the export of traces writes URLs, with
-/// passwords. False for spans, which are used for traces only.
+/// True if a line may be logged. False for lines of libraries that can contain credentials,
+/// whatever the log filter is: the AWS SDK logs whole requests, with keys and credentials, and the
+/// exporter of traces logs URLs, with passwords. False for spans, which are used for traces only.
 fn is_for_log(line: &Metadata<'_>) -> bool {
     let (level, target) = (*line.level(), line.target());
     let is_of_aws = level == Level::TRACE && target.starts_with("aws_");

@@ -6,14 +6,14 @@ use tokio::runtime::Runtime;
 
 use crate::program::config::{Exit, Failure};
 
-/// Maximum time that the end of the program waits for calls that block their thread.
+/// Maximum time that the program waits, before it ends, for calls that block their thread.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs a command to its end on a new runtime, and then stops the runtime.
 ///
 /// Tasks that still run are cancelled. Calls that block their thread, such as a DNS lookup or an
-/// access to a file on a network drive, cannot be cancelled, and can take any time: after a second,
-/// they are abandoned.
+/// access to a file on a network drive, cannot be cancelled and can take arbitrarily long: after a
+/// second, they are abandoned.
 pub fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Runtime::new().map_err(|error| {
         Failure::new(Exit::Configuration, format!("cannot start the runtime: {error}"))

@@ -7,8 +7,8 @@ pub(super) use self::export::{layer, stop};
 /// Environment variables that name the collector of traces, and so turn on their export.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// Reason why traces are not exported. (The error of the exporter may contain the value of a
-/// variable, such as a URL with a credential.)
+/// Reason why traces are not exported. Does not contain the error of the exporter, which may
+/// contain the value of a variable, such as a URL with a credential.
 #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "fails with the feature `otel`"))]
 pub(super) enum NotExported {
     /// A variable of OpenTelemetry is invalid.
@@ -18,7 +18,8 @@ pub(super) enum NotExported {
     NoClient,
 }
 
-/// True if a collector is configured, and the standard variable for it does not turn traces off.
+/// True if a collector is configured, and neither `OTEL_SDK_DISABLED` nor `OTEL_TRACES_EXPORTER`
+/// turns traces off.
 #[expect(clippy::disallowed_methods, reason = "the variables are read by the exporter, not by us")]
 pub(super) fn is_configured() -> bool {
     let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -56,8 +57,8 @@ mod export {
 
     use super::{NotExported, is_configured};
 
-    /// Names of the spans that begin a trace. Without them, the statements of periodic jobs would
-    /// each be a trace.
+    /// Names of the spans that begin a trace. Other spans are recorded only inside a trace.
+    /// Otherwise, each SQL statement outside a job or request would be a trace of its own.
     const ROOTS: [&str; 2] = ["job", "request"];
 
     /// Maximum time for the export of the last spans when the program ends.
@@ -105,8 +106,8 @@ mod export {
         }
     }
 
-    /// True for the spans of this program. The packages that it uses have spans too, such as those
-    /// of the HTTP client that exports.
+    /// True for the spans of this program. Its libraries have spans too, such as those of the HTTP
+    /// client that exports the traces.
     fn is_own_span(line: &Metadata<'_>) -> bool {
         line.is_span() && line.target().starts_with("secrets_")
     }

@@ -119,7 +119,8 @@ async fn read_user_code(body: Body) -> Result<UserCode, Fault> {
     Ok(user_code)
 }
 
-/// Reads the body of a poll. A malformed body gives an OAuth error too.
+/// Reads the body of a poll. A malformed body is read as an empty poll, whose response is an OAuth
+/// error.
 async fn read_poll(body: Body) -> Result<PollDeviceLogin, Fault> {
     match body.json_or_form().await {
         Err(Fault::Operation(Error::Invalid(_))) => Ok(PollDeviceLogin::default()),

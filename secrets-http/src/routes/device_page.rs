@@ -132,7 +132,8 @@ impl Visit {
         if let Some(caller) = page_session::caller(self).await? {
             return Ok(Some(caller));
         }
-        // A link opens the page with the cookie, so the cookie counts only with a decision.
+        // A request that only opens the page can also contain the cookies, so they are used only if
+        // the form contains a decision.
         match kept_token(&self.head.headers).filter(|_| form.decision.is_some() && has_code) {
             Some(kept) => {
                 authenticate(&self.api, &kept, self.head.caller.origin.clone()).await.map(Some)
@@ -152,8 +153,8 @@ impl Visit {
                 match self.api.perform(operation, caller).await {
                     Ok(request) => {
                         let form = decision_form(&form.user_code, &request, &email(&asked));
-                        // Without an entered token, a cookie contains the token of an earlier
-                        // visit.
+                        // If no token was entered, this deletes the cookies with the token of an
+                        // earlier visit.
                         self.keep(
                             self.device_page(StatusCode::OK, &form),
                             typed.unwrap_or_default(),

@@ -28,7 +28,8 @@ pub(super) async fn read(request: Request) -> Result<Import, Fault> {
         return Ok(Import { dry_run: dry_run || import.dry_run, ..import });
     };
     let text = body.text().await?;
-    // The import refuses one secret too many.
+    // If the file contains too many secrets, one more than the maximum is read, so that the import
+    // is refused.
     let secrets = form.read_at_most(&text, "body", Import::MAX_SECRETS + 1)?;
     Ok(Import { secrets: secrets.into_iter().map(imported).collect(), overwrite, dry_run })
 }

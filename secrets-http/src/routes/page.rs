@@ -42,7 +42,8 @@ pub(super) struct Visit {
     pub(super) head: Arc<Head>,
 }
 
-/// Returns the filter of the route of a page. It answers each visit with this function.
+/// Returns the warp filter of a page's route, which responds to each visit with the result of
+/// `answer`.
 pub(super) fn page_filter<R>(
     api: &Api,
     answer: impl Fn(Visit) -> R + Send + Sync + 'static,
@@ -93,7 +94,8 @@ impl Visit {
     }
 }
 
-/// Returns the e-mail address of the signed-in user.
+/// Returns the e-mail address of the signed-in user. Empty if the caller is not a user with an
+/// account.
 pub(super) fn email(caller: &Caller) -> String {
     caller.person().map(|user| user.email.clone()).unwrap_or_default()
 }
@@ -125,7 +127,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let has_dashboard = api.has_dashboard;
     let start = move |request: Request| {
         let base = request.base.as_ref();
-        // The session is checked by the requests of the page.
+        // The session is not verified here, but when scripts of the page call the API.
         let has_session = SessionCookie::of(base).read(&request.headers).is_some();
         ready(if has_dashboard && has_session {
             dashboard::page(base)
@@ -157,7 +159,7 @@ pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -
     render(StatusCode::OK, title, base, (&head, &content))
 }
 
-/// Renders a card with this content, which ends with a line break.
+/// Renders a card. `content` must end with a line break.
 fn card(content: &str) -> String {
     format!("<section class=\"card\">\n{content}</section>\n")
 }

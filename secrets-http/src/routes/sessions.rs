@@ -30,7 +30,7 @@ const SIGN_OUT: &str = "/api/v1/auth/sign-out";
 struct SignInConfig {
     /// True if browsers sign in with the identity provider, at `/sign-in`.
     browser_sign_in: bool,
-    /// Host of the identity provider.
+    /// Host of the identity provider; absent if browsers do not sign in with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "login.example.com")]
     issuer: Option<String>,

@@ -191,8 +191,8 @@ impl Visit {
     }
 
     fn state_cookie(&self) -> &'static str {
-        // Browsers refuse the prefix without `Secure`, which plain HTTP on a loopback address
-        // lacks.
+        // Browsers refuse a cookie with the prefix `__Host-` unless it is `Secure`. Over plain
+        // HTTP, for example on a loopback address, it is not.
         if self.is_secure() { "__Host-signin" } else { "secrets-signin" }
     }
 

@@ -253,8 +253,8 @@ impl Watcher {
         let mut next = first;
         loop {
             for event in next {
-                // A client that does not read delays only its own task, and is dropped after a
-                // while.
+                // A client that does not read delays only its own task. Its stream ends when no
+                // event could be queued for this time.
                 if events.send_timeout(Ok(event), KEEP_ALIVE_INTERVAL).await.is_err() {
                     return;
                 }
@@ -273,15 +273,17 @@ impl Watcher {
         }
     }
 
-    /// Returns the events to send after the revision in the store has changed. Fails if the watched
-    /// environment or project no longer exists.
+    /// Returns the events to send after the revision in the store has changed. Fails if the
+    /// environment or project no longer exists, if the caller may no longer read it, or if its
+    /// revision is no longer polled (`is_polled` is false).
     async fn change(&mut self, is_polled: bool) -> Result<Vec<Event>, Gone> {
         let exists = self.polled.borrow_and_update().is_some();
         if is_polled && exists { self.read().await } else { Err(Gone) }
     }
 
     /// Verifies the credential again, and returns the events for changes of the caller's
-    /// permissions. Fails if the credential is no longer valid.
+    /// permissions. Fails if the credential is no longer valid or the caller may no longer read the
+    /// revisions.
     async fn recheck(&mut self) -> Result<Vec<Event>, Gone> {
         let credential = self.credential.as_ref().map(|text| text.as_str());
         let caller = self.api.service.authenticate_again(&self.caller, credential).await;

@@ -2,8 +2,8 @@
 //!
 //! HTTP/1.1 only. Every wait for a client has a timeout: for the TLS handshake, for the head of a
 //! request, for the next request, and for the client to read its response. The timeout for the
-//! *body* of a request is not set here, but by the code that reads the body. The rest of a body that
-//! is not read is received and discarded, for a short time.
+//! *body* of a request is not set here, but by the code that reads the body. The rest of a body
+//! that is not read is received and discarded, for a short time.
 
 mod connection;
 mod guarded;
@@ -134,8 +134,8 @@ impl AcceptOptions {
         Self { connections, connections_per_address: (connections / 8).max(1), ..self }
     }
 
-    /// Returns the place whose connections are limited, for a connection from this address; no
-    /// place if the address is exempt.
+    /// Returns the network whose number of connections is limited, for a connection from this
+    /// address. Empty if the address is exempt.
     fn places(&self, address: IpAddr) -> Vec<PeerNetwork> {
         if self.uncounted.contain(address) {
             return Vec::new();

@@ -131,8 +131,8 @@ impl Api {
     }
 
     /// Performs the task of a request as this caller. `memory` is the memory for the request body
-    /// that the future reads. Returns the output and, if the output can be large, the memory that is
-    /// reserved for it.
+    /// that the future reads. Returns the output and, if the output can be large, the memory that
+    /// is reserved for it.
     async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
@@ -141,10 +141,11 @@ impl Api {
     ) -> Result<(T::Output, Option<Reservation>), Fault> {
         self.service.admit::<T>(&caller).await?;
         let account = caller.account();
-        // Before the body is read, so that of the requests that wait only one per account holds its
-        // body. Not the permit of CPU-bound work: the process has only a few, so that two clients
-        // that send slowly could hold them all for as long as a body may take (30 seconds). A slow
-        // client holds this turn for at most that time, and only requests of its own account wait.
+        // Acquired before the body is read: of the waiting requests of an account, only one then
+        // holds its body in memory. The permit for CPU-bound work is acquired later, because the
+        // process has only a few: two slow clients could hold all of them while they send their
+        // bodies (up to 30 seconds). A slow client that holds this turn delays only requests of its
+        // own account.
         let turn = match account {
             Some(account) if T::IS_EXCLUSIVE => {
                 let turn = self.memory.turn(account).await;

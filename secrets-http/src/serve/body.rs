@@ -22,8 +22,8 @@ pub const LIMIT: usize = 1024 * 1024;
 /// KiB with escaped characters.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Maximum size of a request body that needs no credential, in bytes. Such bodies are counted for no
-/// account, so their memory is not a part of the budget.
+/// Maximum size of a request body that needs no credential, in bytes. Such bodies are counted for
+/// no account, so their memory is not a part of the budget.
 pub const PUBLIC_LIMIT: usize = PART;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -136,7 +136,8 @@ impl Body {
         }
     }
 
-    /// Returns the largest size that the body can have, in bytes: the announced size or the limit.
+    /// Returns the largest size that the body can have, in bytes: the announced size, but at most
+    /// the limit. Without an announced size, the limit.
     fn max_size(&self) -> u64 {
         let announced =
             self.request.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok());

@@ -56,8 +56,8 @@ async fn compressed(request: Arc<Head>, response: Response) -> Response {
     Response::from_parts(head, small.into())
 }
 
-/// Converts a strong ETag to a weak ETag, because a strong ETag may belong to only one content
-/// coding (RFC 9110, section 8.8.3.3).
+/// Converts an ETag to a weak ETag, because a strong ETag may belong to only one content coding
+/// (RFC 9110, section 8.8.3.3). Returns `None` if the ETag is not visible ASCII text.
 fn weak(tag: &HeaderValue) -> Option<HeaderValue> {
     let tag = tag.to_str().ok()?;
     HeaderValue::from_str(&format!("W/{}", tag.trim_start_matches("W/"))).ok()

@@ -30,8 +30,9 @@ impl Head {
         if tags.is_empty() { Precondition::None } else { Precondition::ETags(tags) }
     }
 
-    /// Returns the version that the client expects, from the header `If-Match` (`"3"`), or from
-    /// `stated`, the value in the body or query. `*` matches any version. Fails if both are given
+    /// Returns the version that the client expects, from the header `If-Match` (`"3"`), or else
+    /// from `stated`, the value in the body or query. `None` if neither contains a version;
+    /// `If-Match: *` contains none. Fails if the header is invalid, or if both versions are given
     /// and differ.
     pub fn expected_version(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
         let mut values = self.headers.get_all(IF_MATCH).iter();

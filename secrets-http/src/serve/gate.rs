@@ -58,8 +58,8 @@ pub struct Authenticator {
 pub struct Admission {
     /// Authenticated caller, or the error to respond with.
     pub caller: Result<Caller, Error>,
-    /// Rate-limit window in which the request was counted. It determines the rate-limit headers of
-    /// the response.
+    /// Rate-limit window in which the request was counted; `None` if there is no rate limit. It
+    /// determines the rate-limit headers of the response.
     pub window: Option<Window>,
 }
 
@@ -100,6 +100,7 @@ impl Authenticator {
     }
 
     /// Counts a request to a public endpoint for its IP address. Does not refuse the request.
+    /// Returns the rate-limit window of the address; `None` if there is no rate limit.
     pub async fn count(&self, address: IpAddr) -> Option<Window> {
         self.count_address(address, self.clock.now()).await
     }
@@ -166,10 +167,11 @@ impl Authenticator {
                 Admission { caller: admitted.map(|()| caller), window }
             }
             Err(error) => {
-                // A page may send several requests after its session has ended.
                 if error.refuses_credential() {
                     self.metrics.count_authentication_failure();
                 }
+                // A session cookie is not counted as a wrong credential: a page may send several
+                // requests after its session has ended.
                 if error.refuses_credential() && cookie.is_none() {
                     return self.refuse_failure(address, now, error).await;
                 }

@@ -224,7 +224,7 @@ impl Host {
             (header::REFERRER_POLICY, "no-referrer"),
             (CROSS_ORIGIN_RESOURCE_POLICY, "same-site"),
         ];
-        // Set by HTML pages and their files.
+        // Headers that HTML pages and their files can set themselves.
         const OWN: [HeaderName; 2] =
             [header::CONTENT_SECURITY_POLICY, CROSS_ORIGIN_RESOURCE_POLICY];
         let is_immutable = response.extensions().get::<Immutable>().is_some();

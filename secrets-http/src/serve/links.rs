@@ -17,8 +17,8 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of links, stored in the extensions of a request. `None` if no base URL is configured and
-/// the request has no usable `Host` header.
+/// Base URL of links, stored in the extensions of a request. `None` if no base URL is configured
+/// and the request has no usable `Host` header.
 #[derive(Clone)]
 struct Base(Option<BaseUrl>);
 
@@ -33,8 +33,8 @@ pub(super) fn take(extensions: &mut Extensions) -> Option<BaseUrl> {
 }
 
 impl Links {
-    /// Stores the base URL in the request, for the authentication and for the head of the request.
-    /// `X-Forwarded-Proto` is used only if the request came through a trusted proxy.
+    /// Determines the base URL and stores it in the extensions of the request. `X-Forwarded-Proto`
+    /// is used only if the request came through a trusted proxy (`is_proxied`).
     pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
         let base =
             self.configured.clone().or_else(|| self.requested(request.headers(), is_proxied));

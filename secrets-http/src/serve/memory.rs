@@ -169,7 +169,8 @@ impl MemoryBudget {
             Some(account) => {
                 (usage.accounts.get(&account).copied().unwrap_or_default(), self.budget / SHARE)
             }
-            // Work of all accounts leaves half of the budget to bodies.
+            // Work that is not counted for an account may use half of the budget. The other half
+            // remains for bodies.
             None => (usage.work, self.budget / 2),
         };
         let is_free = fits(own.bytes + own.announced, share.bytes + share.announced, max)

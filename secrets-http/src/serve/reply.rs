@@ -40,8 +40,8 @@ pub enum Envelope {
     Both,
 }
 
-/// Mark in the extensions of a response. It says that the content at this path never changes, so
-/// that clients may cache the response.
+/// Marker in the extensions of a response: the content at this path never changes, so clients may
+/// cache the response.
 #[derive(Debug, Clone, Copy)]
 pub struct Immutable;
 

@@ -46,7 +46,7 @@ pub struct Head {
 
 type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
 
-/// Returns the filter of a route. It answers each request with this function.
+/// Returns the warp filter of a route, which responds to each request with the result of `handler`.
 ///
 /// The filters of all routes have the same type, because each further type of composed filters
 /// takes about 0.8 seconds to compile (`docs/decisions/0071`).

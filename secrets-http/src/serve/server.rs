@@ -143,7 +143,7 @@ async fn delayed(stop: impl Future<Output = ()>, options: AcceptOptions, supervi
     supervisor.stop();
 }
 
-/// Waits until the supervisor has been told to stop the workers.
+/// Waits until [`Supervisor::stop`] has been called.
 async fn stopped(supervisor: Supervisor) {
     drop(supervisor.stopped().wait_for(|stopped| *stopped).await);
 }

@@ -68,7 +68,7 @@ pub(crate) enum Initiator {
     User,
     /// Page or script of another site (CSRF).
     Other,
-    /// Page, script or user: the browser sent neither Fetch Metadata nor `Origin`.
+    /// Unknown initiator: the browser sent neither Fetch Metadata nor `Origin`.
     Unknown,
 }
 

@@ -56,7 +56,7 @@ fn continue_trace(span: &Span, headers: &HeaderMap) {
     if !client.is_valid() {
         return;
     }
-    // Without the header `tracestate`, which has any text.
+    // The header `tracestate` is not used, because it can contain any text.
     let (trace, parent, flags) = (client.trace_id(), client.span_id(), client.trace_flags());
     let client = SpanContext::new(trace, parent, flags, true, TraceState::default());
     // Fails only if no traces are exported.

@@ -42,8 +42,8 @@ impl Target {
         EnvironmentPath::new(self.project(), self.parameter("environmentId"))
     }
 
-    /// Returns the value of a query parameter. Fails if the parameter is given twice. Unknown
-    /// parameters are ignored.
+    /// Returns the value of a query parameter; `None` if it is absent. Fails if the parameter is
+    /// given twice. Unknown parameters are ignored.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
         let mut values = self.queries(name);
         let first = values.next();

@@ -110,7 +110,7 @@ fn a_file_holds_the_credential_if_there_is_no_keychain() {
     let bus = format!("--config-file={}", configuration.display());
     let script = "echo $TOKEN | $SECRETS login $URL --token-stdin";
 
-    // A D-Bus session without a Secret Service, and no D-Bus session.
+    // First in a D-Bus session without a Secret Service, then without a D-Bus session.
     let in_session = in_session(&home, &service.url, &[&bus], script);
     let outside = login(&Home::new(), &service.url, "auto");
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::home::Home;
 use crate::service::Scripted;
 
-/// Responses: the status, the error code of the service (without it, the body is not of the
+/// Responses, each with the HTTP status, the error code (`None` if the response is not from the
 /// service), the exit code, and the meaning of the exit code in the output of `secrets --help`.
 const RESPONSES: [(u16, Option<&str>, i32, &str); 15] = [
     (400, Some("validation_failed"), 65, "invalid input"),

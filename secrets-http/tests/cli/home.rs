@@ -86,7 +86,7 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.folder())
-            // The home is below the target folder, and so in a repository.
+            // The home folder is below the target folder, which is in a Git repository.
             .env("GIT_CEILING_DIRECTORIES", self.folder())
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command

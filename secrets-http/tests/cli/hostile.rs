@@ -238,7 +238,7 @@ fn hostile() -> Scripted {
                 });
                 return (400, body.to_string());
             }
-            // The field of a list response has the name of the path.
+            // The field with the list has the same name as the last segment of the path.
             _ => json!({ name.to_owned(): [object], "logs": [object], "next_cursor": null }),
         };
         (200, body.to_string())

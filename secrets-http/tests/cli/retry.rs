@@ -1,4 +1,4 @@
-//! Tests of requests that are sent again when the service asks for it.
+//! Tests of requests that are sent again after a response with the header `Retry-After`.
 
 use std::time::Duration;
 

@@ -112,7 +112,8 @@ fn request_of(text: &str) -> String {
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a request from a connection. The length of its body is in the header `content-length`.
+/// Reads a request from a connection; `None` if the connection ends before the end of the request.
+/// The length of the body is in the header `content-length`.
 fn read(stream: &mut TcpStream) -> Option<String> {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

@@ -183,8 +183,8 @@ fn a_project_file_of_another_user_is_refused() {
     home.write(PROJECT_FILE, "project = \"web\"");
     let mut command = home.command(["status"]);
     if chown(home.path(PROJECT_FILE), Some(65_534), None).is_err() {
-        // Only root can give a file to another user. For others, a file of root belongs to another
-        // user in a user namespace in which they are root themselves.
+        // Only root can change the owner of a file. Other users run the program as root of a user
+        // namespace, where files of the real root belong to another user.
         std::fs::remove_file(home.path(PROJECT_FILE)).unwrap();
         symlink("/etc/passwd", home.path(PROJECT_FILE)).unwrap();
         command = home.program("unshare", ["--user", "--map-root-user"]);

@@ -88,7 +88,7 @@ def replaced(program: list[str], variables: dict[str, str]) -> int:
     try:
         if os.name == "nt":
             return subprocess.call(program, env=variables)
-        # Python ignores these signals, and a program inherits what its predecessor ignores.
+        # Python ignores these signals, and the program would inherit this.
         for name in ("SIGPIPE", "SIGXFSZ"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), signal.SIG_DFL)

@@ -1925,9 +1925,9 @@ class AsyncSecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``secrets``: secrets to import: 1 to 100, each secret key at most once.
-        ``dry_run``: ``true`` returns the effect on each secret without importing anything. The
-            default is ``false``.
-        ``overwrite``: ``true`` replaces the values of existing secrets. By default, existing
+        ``dry_run``: true for a dry run: the response contains the effect on each secret, and
+            nothing is imported. The default is ``false``.
+        ``overwrite``: true to replace the values of existing secrets. By default, existing
             secrets are left unchanged.
         """
         made: types.BulkImportResult = await self._call(
@@ -1982,7 +1982,8 @@ class AsyncSecretOperations:
         ``key``: secret key.
         ``version``: number of the previous version to restore.
         ``expected_version``: version that the secret is expected to have before the rollback. If
-            the stored version differs, the operation fails with a conflict.
+            the stored version differs, the operation fails with a conflict. If absent, any
+            version is accepted.
         """
         made: types.Secret = await self._call(
             "secret.roll_back",
@@ -2016,7 +2017,7 @@ class AsyncSecretOperations:
         ``key``: secret key.
         ``description``: new description of the secret.
         ``expected_version``: version that the secret is expected to have. If the stored version
-            differs, the change fails with a conflict.
+            differs, the change fails with a conflict. If absent, any version is accepted.
         ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
             the key, not even an inherited one, so ``value`` must be absent. ``false`` requires
             ``value``.

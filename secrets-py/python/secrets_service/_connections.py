@@ -29,7 +29,7 @@ class _Thread(threading.local):
     call: Call | None = None
 
 
-# The call that a thread performs. urllib3 passes no such argument to its connections.
+# Call that the current thread performs. urllib3 cannot pass it to its connections as an argument.
 CURRENT = _Thread()
 
 
@@ -138,7 +138,7 @@ class _Idle(queue.LifoQueue[Any]):
         if len(self._connections) >= self.maxsize:
             item.close()
             return
-        # Before another thread takes the connection.
+        # Must happen before another thread can take the connection.
         if CURRENT.call is not None:
             CURRENT.call.detach()
         self._connections.append(item)

@@ -44,8 +44,8 @@ async def finished(begin: Callable[[Done], Any]) -> Any:
     done = Done()
     begin(done)
     if done.future.done():
-        # Marks an error as retrieved, for a task that is cancelled now.
+        # Marks an error as retrieved: asyncio would log it if the task is cancelled below.
         done.future.exception()
-        # As often as work that takes longer, lets the other tasks run.
+        # Lets other tasks run, as an operation that completes later does.
         await asyncio.sleep(0)
     return await done.future

@@ -45,10 +45,10 @@ class Workers:
                         result = send()
                     except BaseException as raised:
                         error = raised
-                # First, so that the next request of the caller finds this thread idle.
+                # Before the result is set, so that the next request finds this thread idle.
                 queue.add_idle(1)
                 done(result, error)
-                # An exception refers to this frame: do not keep both.
+                # Breaks a reference cycle: the traceback of the error refers to this frame.
                 result, error = None, None
 
             self._submit(job)
@@ -72,7 +72,7 @@ class Workers:
             if not self._end.alive:
                 raise ValueError("the client is closed")
             if not self._queue.has_idle() and self._count < WORKERS:
-                # First: if the thread cannot start, the job must not be sent later.
+                # Before the job is queued: if the thread cannot start, the request is not sent.
                 threading.Thread(
                     target=_work, args=(self._queue,), name="secrets-client", daemon=True
                 ).start()
@@ -108,7 +108,7 @@ def _work(queue: Queue) -> None:
     while True:
         job = queue.jobs.get()
         if job is None:
-            # For the next thread.
+            # Ends the next thread too.
             queue.jobs.put(None)
             return
         job()

@@ -240,7 +240,8 @@ class AccountData(TypedDict):
 
     audit_logs: list[AuditEntry]
     """Newest 10,000 audit log entries of the user, newest first. An action in a team that the user
-    is not a member of is listed without the team, the place, the object and the details.
+    is not a member of is listed without the team, the project, the environment, the object and
+    the details.
     """
 
     audit_logs_truncated: bool
@@ -264,7 +265,8 @@ class AccountData(TypedDict):
     """Projects that the user may access."""
 
     service_tokens: list[ServiceToken]
-    """Service tokens the user created, in the teams that they manage as owner or admin."""
+    """Service tokens that the user created, in the teams that the user manages as owner or admin.
+    """
 
     sessions: list[UserSession]
     """Active sessions of the user, oldest first."""
@@ -380,8 +382,8 @@ class AuditPage(TypedDict):
 
 
 class AuditVerification(TypedDict):
-    """State of a team's audit chain. Covers the newest 5,000 entries, and the stored start and end
-    of the chain.
+    """Result of the verification of a team's audit chain: of its newest 5,000 entries, and of its
+    stored start and end.
     """
 
     broken_position: NotRequired[int]
@@ -393,7 +395,7 @@ class AuditVerification(TypedDict):
     """Number of audit entries that were verified as unchanged: about 5,000 at most."""
 
     first_position: NotRequired[int]
-    """Position in the audit chain of the first entry that was verified as unchanged. Absent if
+    """Position in the audit chain of the first entry that was verified as unchanged; absent if
     there is none.
     """
 
@@ -598,7 +600,8 @@ class ComparedEnvironment(TypedDict):
     """Environment ID."""
 
     inherits_from: NotRequired[str]
-    """ID of the environment from which this environment inherits secrets."""
+    """ID of the environment from which this environment inherits secrets; absent if there is none.
+    """
 
     missing: NotRequired[int]
     """Number of secret keys for which another compared environment has a value, but this
@@ -632,15 +635,17 @@ class ComparedKey(TypedDict):
 ComparedSecret = TypedDict(
     "ComparedSecret",
     {
-        # Description of the secret.
+        # Description of the secret; absent if there is none, or if the caller may not read the
+        # secret.
         "description": "NotRequired[str]",
         # Name of the ancestor environment from which the secret is inherited, or whose secret
-        # this environment overrides or hides.
+        # this environment overrides or hides; absent if there is none.
         "from": "NotRequired[str]",
-        # Number that identifies the group of secrets with the same value. Present if the request
-        # asked for groups and the caller may read this value. Valid only within this comparison.
+        # Number that identifies the group of secrets with the same value. Present if groups were
+        # requested and the caller may read this value. Valid only within this comparison.
         "group": "NotRequired[int]",
-        # True if the secret is inherited from an environment that the caller may not read.
+        # True if the secret is inherited from an environment that the caller may not read. Absent
+        # if false.
         "restricted": "NotRequired[bool]",
         # Name of the rotation that writes this secret; absent if no rotation of this environment
         # does.
@@ -649,7 +654,8 @@ ComparedSecret = TypedDict(
         "state": "SecretState",
         # Time of the last change of the secret.
         "updated_at": "str",
-        # ID of the user or service token that last changed the secret.
+        # ID of the user or service token that last changed the secret; absent for a restricted
+        # secret.
         "updated_by": "NotRequired[str]",
         # Version number of the secret, in the environment that defines it.
         "version": "int",
@@ -884,13 +890,13 @@ class Finding(TypedDict):
     """Finding of a scan: a credential that was found, with its status."""
 
     column: NotRequired[int]
-    """Column number of the credential in characters, starting at 1."""
+    """Column number of the credential in characters, starting at 1; absent if unknown."""
 
     comment: NotRequired[str]
-    """Reason that a user gave for the status."""
+    """Reason for the status, as given by a user; absent if no user gave one."""
 
     commit: NotRequired[str]
-    """ID of the commit that contains the credential."""
+    """ID of the commit that contains the credential; absent if unknown."""
 
     created_at: str
     """Creation time of the finding."""
@@ -912,7 +918,7 @@ class Finding(TypedDict):
     """Finding ID."""
 
     line: NotRequired[int]
-    """Line number of the credential, starting at 1."""
+    """Line number of the credential, starting at 1; absent if unknown."""
 
     matches_secret: NotRequired[MatchedSecret]
     """Stored secret whose value is the credential. Present only if the caller may read that
@@ -920,7 +926,7 @@ class Finding(TypedDict):
     """
 
     path: NotRequired[str]
-    """Path of the file that contains the credential."""
+    """Path of the file that contains the credential; absent if unknown."""
 
     redacted: NotRequired[str]
     """First and last characters of the credential. Only an ellipsis if the credential is a stored
@@ -943,7 +949,7 @@ class Finding(TypedDict):
     """Time of the last change of the finding's status."""
 
     updated_by: NotRequired[str]
-    """ID of the user who made the last status change."""
+    """ID of the user who last changed the status; absent if the status was never changed."""
 
 
 class InvitationPublicInfo(TypedDict):
@@ -1152,7 +1158,7 @@ class RotationConfigResponse(TypedDict):
     """Kind of database."""
 
     last_rotation_at: NotRequired[str]
-    """Time of the last successful rotation."""
+    """Time of the last successful rotation; absent before the first one."""
 
     name: str
     """Rotation name."""
@@ -1403,17 +1409,21 @@ class Secret(TypedDict):
     """Creation time of the secret."""
 
     created_by: NotRequired[str]
-    """ID of the user or service token that created the secret."""
+    """ID of the user or service token that created the secret; absent if the caller may not read
+    the secret.
+    """
 
     description: NotRequired[str]
-    """Description of the secret."""
+    """Description of the secret; absent if there is none, or if the caller may not read the
+    secret.
+    """
 
     environment_id: str
     """ID of the environment that defines the secret."""
 
     hidden: NotRequired[bool]
     """True if the secret is hidden: reads of this environment return no value for the key, not
-    even an inherited one.
+    even an inherited one. Absent if false.
     """
 
     id: str
@@ -1429,7 +1439,9 @@ class Secret(TypedDict):
     """Time of the last change to the value, the description or the hidden flag."""
 
     updated_by: NotRequired[str]
-    """ID of the user or service token that last changed the secret."""
+    """ID of the user or service token that last changed the secret; absent for a restricted
+    secret.
+    """
 
     version: int
     """Version number of the secret, starting at 1; each new value increases it by one."""
@@ -1498,17 +1510,21 @@ class SecretWithInheritance(TypedDict):
     """Creation time of the secret."""
 
     created_by: NotRequired[str]
-    """ID of the user or service token that created the secret."""
+    """ID of the user or service token that created the secret; absent if the caller may not read
+    the secret.
+    """
 
     description: NotRequired[str]
-    """Description of the secret."""
+    """Description of the secret; absent if there is none, or if the caller may not read the
+    secret.
+    """
 
     environment_id: str
     """ID of the environment that defines the secret."""
 
     hidden: NotRequired[bool]
     """True if the secret is hidden: reads of this environment return no value for the key, not
-    even an inherited one.
+    even an inherited one. Absent if false.
     """
 
     id: str
@@ -1524,7 +1540,7 @@ class SecretWithInheritance(TypedDict):
 
     restricted: NotRequired[bool]
     """True if the secret is inherited from an environment that the caller may not read. The caller
-    cannot read its value through this environment either.
+    cannot read its value through this environment either. Absent if false.
     """
 
     type: Literal["string"]
@@ -1534,7 +1550,9 @@ class SecretWithInheritance(TypedDict):
     """Time of the last change to the value, the description or the hidden flag."""
 
     updated_by: NotRequired[str]
-    """ID of the user or service token that last changed the secret."""
+    """ID of the user or service token that last changed the secret; absent for a restricted
+    secret.
+    """
 
     version: int
     """Version number of the secret, starting at 1; each new value increases it by one."""
@@ -1547,10 +1565,14 @@ class SecretWithValue(TypedDict):
     """Creation time of the secret."""
 
     created_by: NotRequired[str]
-    """ID of the user or service token that created the secret."""
+    """ID of the user or service token that created the secret; absent if the caller may not read
+    the secret.
+    """
 
     description: NotRequired[str]
-    """Description of the secret."""
+    """Description of the secret; absent if there is none, or if the caller may not read the
+    secret.
+    """
 
     environment_id: str
     """ID of the environment that defines the secret."""
@@ -1573,7 +1595,9 @@ class SecretWithValue(TypedDict):
     """Time of the last change to the value, the description or the hidden flag."""
 
     updated_by: NotRequired[str]
-    """ID of the user or service token that last changed the secret."""
+    """ID of the user or service token that last changed the secret; absent for a restricted
+    secret.
+    """
 
     value: Hidden
     """Decrypted value; absent if the operation returns no values."""
@@ -1589,10 +1613,14 @@ class SecretWithValueAndInheritance(TypedDict):
     """Creation time of the secret."""
 
     created_by: NotRequired[str]
-    """ID of the user or service token that created the secret."""
+    """ID of the user or service token that created the secret; absent if the caller may not read
+    the secret.
+    """
 
     description: NotRequired[str]
-    """Description of the secret."""
+    """Description of the secret; absent if there is none, or if the caller may not read the
+    secret.
+    """
 
     environment_id: str
     """ID of the environment that defines the secret."""
@@ -1615,7 +1643,9 @@ class SecretWithValueAndInheritance(TypedDict):
     """Time of the last change to the value, the description or the hidden flag."""
 
     updated_by: NotRequired[str]
-    """ID of the user or service token that last changed the secret."""
+    """ID of the user or service token that last changed the secret; absent for a restricted
+    secret.
+    """
 
     value: Hidden
     """Decrypted value; absent if the operation returns no values."""
@@ -1778,10 +1808,10 @@ class ServiceTokenWithToken(TypedDict):
 SubmittedChange = TypedDict(
     "SubmittedChange",
     {
-        # Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value
-        # that the key has in another environment, `hide` makes the environment have no value for
-        # the key, not even an inherited one, `delete` deletes the environment's own secret, and
-        # `describe` sets its description.
+        # Kind of change: - `set` creates the secret or sets its value. - `copy` sets the value to
+        # the value of the key in another environment. - `hide` hides the key: the environment
+        # then has no value for it, not even an inherited one. - `delete` deletes the
+        # environment's own secret. - `describe` sets the description of the secret.
         "action": "ChangeActionName",
         # New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps
         # its description.
@@ -1809,7 +1839,7 @@ class SubmittedFinding(TypedDict):
     """Finding of another scanner, such as a pre-commit hook."""
 
     column: NotRequired[int | None]
-    """Column number of the credential, starting at 1."""
+    """Column number of the credential, starting at 1; absent if unknown."""
 
     commit: NotRequired[str | None]
     """ID of the commit that contains the credential."""
@@ -1823,10 +1853,10 @@ class SubmittedFinding(TypedDict):
     """
 
     line: NotRequired[int | None]
-    """Line number of the credential, starting at 1."""
+    """Line number of the credential, starting at 1; absent if unknown."""
 
     path: NotRequired[str | None]
-    """Path of the file that contains the credential."""
+    """Path of the file that contains the credential; absent if unknown."""
 
     rule_id: str
     """ID of the detection rule that matched: 1 to 100 visible characters."""
@@ -2148,7 +2178,7 @@ class UserSession(TypedDict):
     """A session, without its credential."""
 
     client_name: NotRequired[str]
-    """Name that the client reported; for a browser, its product name."""
+    """Name that the client reported; for a browser, its product name. Absent if unknown."""
 
     created_at: str
     """Creation time of the session."""
@@ -2162,13 +2192,13 @@ class UserSession(TypedDict):
     """
 
     hostname: NotRequired[str]
-    """Name of the client's machine, as reported by the client."""
+    """Name of the client's machine, as reported by the client; absent if unknown."""
 
     id: str
     """Session ID."""
 
     ip_address: NotRequired[str]
-    """IP address of the client that started the session."""
+    """IP address of the client that started the session; absent if unknown."""
 
     kind: SessionKind
     """Kind of client: `cli` or `browser`."""
@@ -2178,7 +2208,7 @@ class UserSession(TypedDict):
     """
 
     os: NotRequired[str]
-    """Operating system, as reported by the client."""
+    """Operating system, as reported by the client; absent if unknown."""
 
     token_prefix: str
     """First characters of the session's credential."""

@@ -148,13 +148,13 @@ async fn objects_created_for_other_teams_stay(app: App) {
     machine.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
     let tokens = bob.get("/api/v1/tokens").await.is(200).json();
     assert_eq!(tokens["tokens"][0]["created_by"], json!(alice.id));
-    // The invitation is invalid, because its sender no longer exists and so may not invite.
+    // The invitation is invalid, because the account of its sender is deleted.
     let invitations = app.person("carol").await.get("/api/v1/invitations").await.is(200).json();
     assert_eq!(invitations, json!([]));
 }
 
-/// Creates a project of another user's team as its admin. Returns the admin, the other user, and the
-/// audit entry of the project.
+/// Creates a project in another user's team, as an admin of the team. Returns the admin, the other
+/// user, and the audit entry of the project.
 async fn guest(app: &App) -> (Person, Person, AuditRecord) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&bob.team, &alice.id, Role::Admin).await;

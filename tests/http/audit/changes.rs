@@ -117,8 +117,8 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     assert_eq!(content(&app, team, "team.created").await, resource_entry("team", "Ops", json!({})));
 }
 
-/// Checks that changes that fail for another reason than a missing permission leave no audit entry.
-/// Changes without permission are recorded as denied (see `limits/refusals.rs`).
+/// Checks that a change leaves no audit entry if it fails for a reason other than a missing
+/// permission. Changes without permission are recorded as denied (see `limits/refusals.rs`).
 async fn a_change_that_fails_is_not_recorded(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

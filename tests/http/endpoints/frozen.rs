@@ -110,7 +110,7 @@ async fn each_endpoint_answers_while_the_database_is_frozen() {
 async fn requests_in_progress_are_answered_after_the_database_froze() {
     let frozen = frozen().await;
 
-    // Some requests have ended at the freeze, the others are at any step.
+    // Some requests have ended before the freeze. The others are frozen at different steps.
     for ended in [1, 8, 20] {
         // No object of the test may be deleted.
         let rules = POLICY.iter().filter(|rule| rule.method != "DELETE");
@@ -177,7 +177,7 @@ async fn a_freeze_at_each_step_of_a_request_is_noticed() {
         ("PUT", "/secrets/{key}", "COMMIT"),
         // The audit entry of a read, which contains this action, is committed after the operation.
         ("GET", "/secrets/{key}", "secret.read"),
-        // Operations that may take long.
+        // Operations that may take a long time.
         ("POST", "/secrets/bulk", "BEGIN"),
         ("POST", "/secrets/bulk", "COMMIT"),
         ("GET", "/secrets/export", "secrets.exported"),

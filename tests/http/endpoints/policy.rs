@@ -181,7 +181,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/users/me", Who::AnyCredential, Level::Nothing, 200),
     rule("GET", ACCOUNT, Who::People, Level::Nothing, 200),
     change("PATCH", ACCOUNT, Who::People, Level::Nothing, 200),
-    // The request names another address than the caller's, so the confirmation fails.
+    // The request contains an address that is not the caller's, so the confirmation fails.
     rule("DELETE", ACCOUNT, Who::People, Level::Nothing, 400),
     rule("GET", DATA_EXPORT, Who::People, Level::Nothing, 200),
     rule("POST", DATA_EXPORT, Who::People, Level::Nothing, 200),

@@ -32,8 +32,8 @@ pub(super) struct Names {
 const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
-    /// Returns the names of the objects of a target, which are the same in every call. They suit
-    /// only requests that can be sent any number of times about the same objects.
+    /// Returns the names of the objects of a target, which are the same in every call. Suitable
+    /// only for requests that can be repeated with the same objects.
     pub(super) fn lasting(world: &World, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let tenant = world.tenant(home);

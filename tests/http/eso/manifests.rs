@@ -198,7 +198,8 @@ fn every_store_and_secret_that_is_named_exists() {
     }
 }
 
-/// Starts a server, and creates the project `web-api` that the manifests name, with a secret.
+/// Starts a server, and creates the project `web-api` of the manifests, with one secret. Returns
+/// the server, the owner of the project, and the path of the project.
 async fn world() -> (App, Person, String) {
     let app = App::start(Kind::Memory).await;
     let alice = app.person("alice").await;

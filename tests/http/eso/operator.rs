@@ -21,7 +21,7 @@ pub(super) enum NoValue {
     Failed(u16),
 }
 
-/// `SecretStore` resource, which tells the operator how to request secrets.
+/// `SecretStore` resource, which defines the requests that the operator sends.
 pub(super) struct Store {
     /// Field `spec.provider.webhook` of the manifest.
     pub(super) webhook: Value,

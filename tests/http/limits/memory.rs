@@ -276,7 +276,7 @@ async fn a_change_set_reserves_the_values_that_it_copies_and_replaces(app: App) 
         alice.secret(&web, "production", key, &"w".repeat(60_000)).await;
     }
 
-    // The transaction is open, so it does not wait.
+    // The change set has an open transaction, so it fails at once instead of waiting for memory.
     memory.waits.store(true, Ordering::SeqCst);
     copy(&alice, &web).await.is(503).code("unavailable");
     memory.waits.store(false, Ordering::SeqCst);
@@ -304,7 +304,8 @@ async fn a_change_set_that_copies_too_much_is_413_and_changes_nothing(kind: Kind
     alice.post(&format!("{web}/changes"), &json!({ "changes": [one] })).await.is(200);
 }
 
-// One store is enough: the limit does not depend on the store, and so many secrets take long.
+// One store is enough: the limit does not depend on the store, and so many secrets take a long
+// time.
 secrets_tests::on_store!(
     many,
     Memory,

@@ -77,7 +77,7 @@ async fn an_account_is_a_member_of_at_most_250_teams(app: App) {
         "error": "an account can be a member of at most 250 teams",
         "code": "invalid_request",
     });
-    // The personal team is the first.
+    // The personal team is the first of 250 teams.
     for number in 1..250 {
         alice.post(TEAMS, &json!({ "name": format!("Team {number}") })).await.is(201);
     }

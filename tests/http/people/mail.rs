@@ -288,7 +288,7 @@ async fn a_mail_that_always_fails_is_given_up(kind: Kind) {
 
 async fn a_mail_whose_record_cannot_be_read_is_retried_and_given_up(kind: Kind) {
     let app = Build::on(kind).mail().without_workers().start().await;
-    // Its payload names no invitation.
+    // The payload of this delivery contains no invitation ID.
     let unreadable = fixtures::delivery(app.clock.now());
     let mut tx = app.store.begin().await.unwrap();
     tx.insert_delivery(&unreadable).await.unwrap();

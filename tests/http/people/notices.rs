@@ -99,7 +99,8 @@ async fn a_rotation_is_announced_once_a_day(kind: Kind) {
     }
 }
 
-/// After 200 further attempts, the attempt that a waiting notice is about is deleted.
+/// Checks that a waiting notice is sent even if its attempt has been deleted, as happens after 200
+/// further attempts.
 async fn a_rotation_is_announced_although_its_attempt_was_deleted(kind: Kind) {
     let app = server(kind).await;
     let main = Rotated::create(&app, "alice").await;

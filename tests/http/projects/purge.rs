@@ -45,8 +45,8 @@ impl Deleted {
         projects::purge(self.app.service.engine()).await.unwrap()
     }
 
-    /// Prevents that versions of secrets are deleted, so that a purge stops after its first
-    /// transaction.
+    /// Makes the database refuse to delete versions of secrets, so that a purge fails after its
+    /// first transaction.
     async fn prevent_deletion(&self) {
         let create = match self.app.kind {
             Kind::Postgres => {
@@ -213,8 +213,8 @@ async fn a_key_that_was_emptied_in_the_database_is_reported(kind: Kind) {
     assert_eq!((verified.secrets, verified.unreadable), (0, vec![secret]));
 }
 
-/// Checks that a purge continues from the state after its first transaction, which a process that
-/// was killed then leaves.
+/// Checks that a new process completes a purge after another process was killed, when it had only
+/// destroyed the keys.
 async fn a_purge_continues_after_the_keys_were_destroyed(kind: Kind) {
     let deleted = Deleted::on(kind).await;
     let app = &deleted.app;

@@ -223,8 +223,8 @@ secrets_tests::on_every_store!(
 );
 
 /// Creates the environment `env-{number + 1}`, whose parent is `env-{number}`. Repeats the request
-/// until the parent exists; gives up after fewer attempts if the inheritance chain of the parent
-/// already has the maximum length.
+/// until it succeeds, at most 10,000 times. If the inheritance chain of the parent has the maximum
+/// length, at most 20 times.
 async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
     let body = json!({ "name": name, "inherits_from": parent });

@@ -62,7 +62,7 @@ async fn concurrent_requests_share_an_attempt(kind: Kind) {
     let app = waiting(kind, 2_000).await;
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Hang]);
-    // They reach the time limit at the same time.
+    // The four later requests reach the time limit at the same time.
     let later = async {
         called(&app, "apply").await;
         let others = (main.rotate(), main.rotate(), main.rotate(), main.rotate());

@@ -170,7 +170,7 @@ async fn a_rotation_that_waits_an_hour_after_a_failure_can_be_revoked(app: App) 
     main.succeed().await;
     let (username, password) = main.served().await;
     let (rotation, now) = (main.record(&app).await.id, app.clock.now());
-    // The lease that delays the next try. Another worker may still hold its lease.
+    // Takes the lease that delays the next attempt, after the leases of workers are released.
     let mut tx = app.store.begin().await.unwrap();
     tx.release_all_leases().await.unwrap();
     let lease = tx.acquire_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();

@@ -67,7 +67,7 @@ async fn a_rotation_without_a_driver_waits_for_a_node_that_has_it(app: App) {
     assert!(reads.open_attempt(record.id).await.unwrap().is_none());
     drop(reads);
     assert_eq!(main.served().await, before);
-    // Longer than the delay after the failures.
+    // Selects a kind with a driver, and waits longer than the delay after a failure.
     app.sql("UPDATE rotations SET integration = 'postgresql'").await;
     app.wait(TimeDelta::days(1));
     main.settle(&app).await;

@@ -126,7 +126,7 @@ async fn a_rotation_that_becomes_due_while_a_node_is_busy_is_a_lag(kind: Kind) {
     assert_eq!(engine.lags(), [("rotations", Duration::from_secs(10))]);
 }
 
-/// Checks that 4,200 due rotations of one team, more than one call of the worker reads, do not
+/// Checks that 4,200 due rotations of one team, more than the worker reads in one call, do not
 /// delay the rotation of another team: the next call must continue after them.
 async fn thousands_of_rotations_of_one_team_do_not_delay_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;

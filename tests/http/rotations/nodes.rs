@@ -54,8 +54,8 @@ async fn node(app: &App, store: Arc<dyn Store>) -> Service {
     Service::open(Ports { store, ..app.ports() }, Options::default()).await.unwrap()
 }
 
-/// Opens another service on the store of this server. The first `failures` times that it has called
-/// the fake database, its next transaction fails.
+/// Opens another service on the store of this server. Its next transaction after a call of the fake
+/// database fails, `failures` times in total.
 async fn interrupted_node(app: &App, failures: usize) -> Service {
     let database = Arc::clone(&app.database);
     let (seen, left) = (AtomicUsize::new(0), AtomicUsize::new(failures));

@@ -101,9 +101,9 @@ async fn plan_attempt(store: &dyn Store, rotation: RotationId, now: Time) {
     tx.commit().await.unwrap();
 }
 
-/// Works on the due rotation `times` times in another service with the same store. In the last of
-/// them, an attempt is planned before the first transaction of the work. Asserts that the attempt is
-/// left as it was planned, and that the rotation is due.
+/// Works on the due rotation `times` times in another service with the same store. The last time,
+/// plans an attempt before the first transaction of the service. Asserts that this attempt is
+/// unchanged, and that the rotation is due.
 async fn work_beside_a_planned_attempt(app: &App, main: &Rotated, times: usize) {
     let inner = Arc::clone(&app.store);
     let store = Arc::new(Overtaken { inner, verified: None, act: Mutex::default() });
@@ -142,7 +142,7 @@ async fn an_attempt_that_is_planned_during_a_check_stays_due(kind: Kind) {
 async fn an_attempt_that_is_planned_before_a_scheduled_one_is_the_only_one(kind: Kind) {
     let (app, main) = due(kind).await;
 
-    // The check is the first work.
+    // The first work is the check of the credential, the second is the scheduled attempt.
     work_beside_a_planned_attempt(&app, &main, 2).await;
 }
 

@@ -164,7 +164,7 @@ async fn a_credential_changed_outside_of_the_service_is_replaced(app: App) {
     app.entry(&main.person.team, "rotation.drifted").await;
 }
 
-/// Fails the rotation with an error after which the service starts no attempt by itself.
+/// Makes an attempt fail with an error after which the service starts no attempt by itself.
 async fn fence(app: &App, main: &Rotated) {
     app.database.script("apply", [Script::Fail(Fault::Fenced)]);
     assert_eq!(main.rotate().await["status"], "failed");
@@ -218,7 +218,8 @@ async fn records_that_cannot_be_decrypted_do_not_keep_a_rotation_from_its_other_
     tx.update_rotation(&record).await.unwrap();
     tx.commit().await.unwrap();
 
-    // The previous credential, the check and the next attempt are due.
+    // Three kinds of work are due: disabling the previous credential, the check, and the next
+    // attempt.
     app.wait(TimeDelta::days(31));
     main.settle(&app).await;
 

@@ -1,5 +1,4 @@
-//! Tests of changes of a login that may have happened: the database did not respond, and the service
-//! does not know if it made the change.
+//! Tests of changes of a login without a response of the database, which may have made the change.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

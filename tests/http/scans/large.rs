@@ -100,7 +100,7 @@ async fn many_scans_at_once_are_all_kept(app: App) {
     assert_eq!(made.len(), 64);
 }
 
-// One store is enough: scanning does not depend on the store, and a large scan takes long.
+// One store is enough: scanning does not depend on the store, and a large scan takes a long time.
 secrets_tests::on_store!(
     scanned,
     Memory,

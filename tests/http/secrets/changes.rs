@@ -21,7 +21,7 @@ fn simple(action: &str, environment: &str, key: &str) -> Value {
     json!({ "environment": environment, "key": key, "action": action })
 }
 
-/// Returns a change of a change set with this field set.
+/// Returns this change of a change set with the field `field` set to `value`.
 fn with(mut change: Value, field: &str, value: impl Into<Value>) -> Value {
     change[field] = value.into();
     change

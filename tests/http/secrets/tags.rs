@@ -1,5 +1,5 @@
-//! Tests of the headers `ETag` and `If-None-Match`, with which a client can ask whether a response
-//! that it has stored is still up to date.
+//! Tests of the headers `ETag` and `If-None-Match`, with which a client checks that a stored
+//! response is still up to date.
 
 use hyper::Method;
 use secrets_core::store::Store;
@@ -230,8 +230,8 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
-/// Checks that a write after a restored backup gets another revision and another ETag than the
-/// write that the restoration undid.
+/// Checks that restoring a backup does not repeat ETags: a write after it gets a different ETag
+/// from that of the write that was lost.
 async fn a_write_that_is_made_again_has_another_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

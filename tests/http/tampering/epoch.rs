@@ -96,7 +96,7 @@ async fn each_start_and_each_round_increase_the_epoch_and_its_copy(app: App) {
     assert_eq!(copy.number(), Some(first + 3));
     assert_eq!(instance(app.store.as_ref()).await.epoch, first + 3);
     check_epoch(app.store.as_ref(), copy.as_ref()).await.unwrap();
-    // Without a copy, nothing is increased.
+    // Without a copy, the epoch is not increased.
     (EPOCH.job)(Arc::clone(app.service.engine())).await.unwrap();
     assert_eq!(instance(app.store.as_ref()).await.epoch, first + 3);
 }
@@ -141,7 +141,7 @@ async fn an_earlier_state_does_not_start_and_writes_nothing(app: App) {
             if (at, was) == (stored, recorded)),
         "{refused}"
     );
-    // A running service changes neither, and reports the failure.
+    // A running service changes neither the copy nor the database, and reports the failure.
     (EPOCH.job)(Arc::clone(running.engine())).await.unwrap();
     assert_eq!(copy.number(), Some(recorded));
     assert_eq!(instance(victim.app.store.as_ref()).await.epoch, backup.epoch);
@@ -248,7 +248,7 @@ async fn the_team_of_stopped_rotations_is_told_once(kind: Kind) {
         assert_eq!(accepted.rotations, 1);
     }
 
-    // One notice waits, also where no mail server is configured.
+    // One notice waits, even if no mail server is configured.
     let mut reads = app.store.read().await.unwrap();
     let due = reads.due_deliveries("notice", app.clock.now(), None, 9).await.unwrap();
     drop(reads);

@@ -110,7 +110,7 @@ async fn every_change_of_rows_is_reported(app: App) {
         app.sql(change).await;
         assert_eq!(verified(app).await.changed_environments.len(), 1, "{change}");
     }
-    // Such an environment can be written.
+    // An environment without a valid manifest can be written.
     victim.person.secret(&victim.project, "staging", "NEW", "kvc_new").await;
 
     let swap = "UPDATE environments SET manifest = (
@@ -134,7 +134,7 @@ async fn rows_that_cannot_be_read_are_reported_with_the_changed_rows_of_later_en
         )
     };
 
-    // The IDs of the environments are in this order, in which they are compared.
+    // The worker compares the environments in the order of their IDs: `development` first.
     app.sql(&change("version = -1", "development")).await;
     app.sql(&change("version = 7", "staging")).await;
 
@@ -144,8 +144,8 @@ async fn rows_that_cannot_be_read_are_reported_with_the_changed_rows_of_later_en
 async fn an_environment_without_a_current_manifest_gets_one(app: App) {
     let victim = Victim::of(app).await;
     let app = &victim.app;
-    // The first has none, as in a database of an earlier version. An earlier version has written the
-    // second.
+    // `development` has no manifest, as in a database of an earlier version. `staging` is as after
+    // a write by an earlier version.
     app.sql("UPDATE environments SET manifest = NULL WHERE name = 'development'").await;
     app.sql("UPDATE environments SET revision = revision + 1 WHERE name = 'staging'").await;
     let path = paths::secret(&victim.project, "development", "ONE");
@@ -180,7 +180,7 @@ async fn every_write_updates_the_manifest(app: App) {
     assert_all_match(app, 3, "imported").await;
     ann.delete(&one).await.is(204);
     assert_all_match(app, 3, "deleted").await;
-    // A refused write leaves it as it is.
+    // A refused write does not change the manifest.
     ann.post(&secrets, &json!({ "key": "TWO", "value": "kvc_again" })).await.is(409);
     assert_all_match(app, 3, "refused").await;
 

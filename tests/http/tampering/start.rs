@@ -107,8 +107,8 @@ async fn a_damaged_record_after_a_long_pause_does_not_prevent_the_start(app: App
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
     let path = paths::secrets(&victim.project, "production");
     victim.person.post(&format!("{path}/bulk"), &import).await.is(200);
-    // Samples are drawn by a random time, so most draws from the pause find the record after the
-    // pause.
+    // A sample is the first record after a random time. Most random times are in the long pause, so
+    // most samples are the record after the pause.
     victim.app.wait(TimeDelta::days(300));
     let late = victim.app.bearer(&victim.app.jwt("ann"));
     late.post(&path, &json!({ "key": "LATE", "value": "kvc_late" })).await.is(201);

@@ -92,7 +92,7 @@ async fn a_session_that_rotates_a_long_token_needs_an_approval_too(app: App) {
     assert_eq!(details(&app, &owned.person, "token.rotated").await["outlives_session"], true);
     app.wait(TimeDelta::minutes(16));
     is_refused(&session.post(&path, &json!({})).await);
-    // The user rotates the token, so the session no longer knows the current token string.
+    // The user rotates the token, so the session did not receive the current token string.
     assert_eq!(owned.rotate(&json!({})).await["outlives_session"], false);
     assert_eq!(owned.listed().await["outlives_session"], false);
 }

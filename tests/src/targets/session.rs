@@ -124,7 +124,7 @@ fn postgres(error: &tokio_postgres::Error) -> String {
 fn mysql(error: mysql_async::Error) -> String {
     match error {
         mysql_async::Error::Server(error) => error.code.to_string(),
-        // MySQL asks an unknown user for any kind of password, to hide which users exist.
+        // MySQL requests any authentication method from an unknown user, to hide which users exist.
         mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { .. }) => "1045".to_owned(),
         error => error.to_string(),
     }

@@ -96,8 +96,8 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     Ok(verified)
 }
 
-/// Returns the teams that have entries in an audit chain, but whose head (the stored start and end of
-/// the chain) was deleted. `heads` are the heads of all chains.
+/// Returns the teams that have entries in an audit chain, but no head (the stored start and end of
+/// the chain), because it was deleted. `heads` are the heads of all chains.
 async fn teams_without_head(
     reads: &mut dyn Reads,
     heads: &[AuditHead],
@@ -113,7 +113,7 @@ async fn teams_without_head(
     let mut found = Vec::new();
     for team in teams {
         let has_entries = !reads.audit_chain(team, 0, 1).await?.is_empty();
-        // The chain can get its first entries and its head at any time.
+        // Read the head again: the chain may have got its first entries and its head meanwhile.
         if has_entries && reads.audit_head(team).await?.is_none() {
             found.push(team);
         }
@@ -128,7 +128,8 @@ pub(in crate::audit) async fn verify_newest(
     limit: u64,
 ) -> StoreResult<VerifiedChain> {
     let mut reads = engine.store().read_audit_log().await?;
-    // Before the head is read, because the chain can get its first entries and its head in between.
+    // Search for entries before reading the head: the chain may get its first entries and its head
+    // in between.
     let has_entries = match reads.audit_chain(Some(team), 0, 1).await {
         Err(StoreError::Corrupt(_)) => true,
         entries => !entries?.is_empty(),
@@ -146,7 +147,7 @@ pub(in crate::audit) async fn verify_newest(
 }
 
 /// Verifies the newest entries of an audit chain: at most `limit`, and those that are appended
-/// meanwhile. The first of them must follow the stored hash of the entry before it.
+/// meanwhile. The first of them must include the stored hash of the entry before it.
 async fn verify_chain(
     engine: &Engine,
     mut head: AuditHead,
@@ -184,7 +185,7 @@ async fn verify_entries(
     loop {
         let mut reads = engine.store().read_audit_log().await?;
         let entries = match reads.audit_chain(head.team, chain.end, size).await {
-            // An entry cannot be decoded. The next pages of one entry tell which one.
+            // An entry cannot be decoded. Read one entry at a time from here on, to find it.
             Err(StoreError::Corrupt(_)) if size > 1 => {
                 size = 1;
                 continue;

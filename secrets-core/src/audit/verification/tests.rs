@@ -22,8 +22,8 @@ struct Log {
 }
 
 impl Log {
-    /// Creates an audit log whose chain has `count` entries. The entry at a position is of the time
-    /// `at(position)`.
+    /// Creates an audit log whose chain has `count` entries. The entry at each position has the
+    /// time `at(position)`.
     async fn sealed(count: i64) -> Self {
         let store = MemoryStore::new();
         let service = Service::builder(Arc::new(store.clone()), &Key::generate());
@@ -81,7 +81,7 @@ impl Log {
         tx.commit().await.unwrap();
     }
 
-    /// Performs the operation as the owner of the team.
+    /// Performs [`VerifyAudit`] as the owner of the team.
     async fn verify(&self) -> AuditVerification {
         let user = self.world.owner.clone();
         let identity = Identity::new(&user.issuer, &user.subject, &user.email);

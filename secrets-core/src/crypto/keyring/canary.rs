@@ -21,8 +21,8 @@ pub(super) fn seal(cipher: &Cipher, contents: Contents) -> Vec<u8> {
     canary
 }
 
-/// Fails if the canary cannot be decrypted, because the instance key is not the instance's, or if
-/// the canary does not match the record.
+/// Fails if the canary cannot be decrypted, because the instance key is wrong or the canary was
+/// changed, or if the canary does not match the record.
 pub(super) fn check(cipher: &Cipher, record: &InstanceRecord) -> Result<(), KeyringError> {
     let canary = cipher.open(&record.canary, CANARY).map_err(tampered)?;
     let expected = text((record.id, record.kek_id, record.epoch));

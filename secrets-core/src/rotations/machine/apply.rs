@@ -31,7 +31,7 @@ impl Attempt<'_, '_> {
                 Err(error) => error,
             };
             if error.fault.has_unknown_result() {
-                // Stored with the next try, or with the end of the attempt.
+                // The next try or the end of the attempt stores this error code.
                 self.record.error_code = Some(error.fault.code().to_owned());
             }
             if error.fault == Fault::Fenced {

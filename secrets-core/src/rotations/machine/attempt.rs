@@ -33,7 +33,7 @@ pub(super) struct Attempt<'w, 'a> {
 
 /// Creates an attempt with a new password, before any command to the target database (tx0 in the
 /// [module docs](super)). The caller must have locked the rotation's row and must afterwards store
-/// the changed record, which has a new attempt number and a new time for the next work.
+/// the changed rotation record, which has a new attempt number and a new time for the next work.
 pub(in super::super) async fn plan(
     tx: &mut dyn Tx,
     (keyring, place): (&Keyring, &RotationContext),

@@ -15,8 +15,8 @@ const DRIFT: &str =
     "the server rejects the served credential: it was changed outside of this service";
 
 impl Work<'_> {
-    /// Checks the credential in the secrets and schedules the next check, also if the stored records
-    /// cannot be decrypted: a check that is due precedes all attempts.
+    /// Checks the credential in the secrets and schedules the next check. Schedules it even if the
+    /// stored records cannot be decrypted: otherwise, the due check would block all attempts.
     pub(super) async fn check(&mut self) -> WorkResult<()> {
         match self.target().await {
             Ok(target) => self.check_served_credential(&target).await?,

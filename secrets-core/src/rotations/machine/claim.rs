@@ -1,5 +1,4 @@
-//! Claiming of rotations that have work to do, so that only one worker at a time works on a
-//! rotation.
+//! Claiming of rotations with due work, so that only one worker at a time works on a rotation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -29,14 +28,13 @@ const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 /// there are more, the next call continues with the rest.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Maximum number of times that one call of [`claim_rotations`] fails to get a permit for rotations
-/// of the same team. After that, it skips the team's rotations, because each try needs database
-/// queries.
+/// Maximum number of rotations of one team that a call of [`claim_rotations`] fails to reserve.
+/// After that, the call skips the team's rotations, because each try needs database queries.
 const MAX_REFUSED: usize = 16;
 
 /// Last rotation that the previous call of [`claim_rotations`] examined; the next call starts after
-/// it. `None` if the previous call examined all rotations with due work, so that the next call
-/// starts at the first.
+/// it. `None` if the previous call loaded all remaining rotations with due work, so that the next
+/// call starts at the first.
 #[derive(Default)]
 struct Position(Mutex<Option<DueRotation>>);
 
@@ -83,7 +81,7 @@ pub struct Claim {
     _permit: Permit<RotationPlace>,
 }
 
-/// Claims rotations that have work to do: rotations that are due, unfinished attempts, previous
+/// Claims rotations with due work: rotations that are due, unfinished attempts, previous
 /// credentials to disable, and credentials to check. At the same time, a node works on at most four
 /// of them, at most two of the same team, and at most one of the same team and database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
@@ -102,7 +100,8 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let work = reads.due_rotations(engine.now(), after, MAX_CANDIDATES).await?;
     drop(reads);
     let is_full = work.len() == MAX_CANDIDATES as usize;
-    // If there are several pages, rotations on the other pages still wait for permits.
+    // Only if this page contains all due rotations: otherwise, rotations on other pages may still
+    // wait for permits.
     if after.is_none() && !is_full {
         permits.forget_others(work.iter().map(|due| due.id));
     }
@@ -139,7 +138,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Stores for the metrics the time since which the oldest due rotation has been waiting. Called if
+/// Stores the time since which the oldest due rotation has been waiting, for the metrics. Called if
 /// this node claims no rotation because it already works on its maximum number.
 async fn oldest_waits(engine: &Engine) -> Result<()> {
     let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
@@ -155,10 +154,10 @@ pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Reserves a rotation for this node, if no other worker has reserved it and a permit is available.
-/// `trigger` tells whose limits apply: those of scheduled rotations, or those of rotations that a
-/// user started and waits for. A rotation whose project is being purged is not reserved, because the
-/// purge waits for the end of the last lease.
+/// Reserves a rotation for this node. Returns `None` if another worker has reserved it, no permit
+/// is available, the rotation was deleted, its project is being purged (the purge waits for the end
+/// of the last lease), or the service has no database drivers. `trigger` selects the limits: those
+/// of scheduled rotations, or those of rotations that a user started and waits for.
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,
@@ -198,7 +197,8 @@ async fn places(
     if location.is_purged() {
         return Ok(None);
     }
-    // Another node may have the driver. An unavailable store would be a reason to claim no others.
+    // An internal error, because another node may have the driver. After `Error::Unavailable`, the
+    // caller would not claim other rotations either.
     engine.ports().database_kind(&rotation.settings.integration).map_err(Error::internal)?;
     let team = location.project.team;
     let target = match RotationContext::new(engine.keyring(), location) {

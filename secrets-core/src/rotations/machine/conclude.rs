@@ -26,13 +26,13 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
 /// Codes of the reasons that end an attempt while a command to the target database may be running.
 const UNKNOWN_RESULT: [&str; 3] = ["crashed", "timed_out", UNDECRYPTABLE];
 
-/// True if the slot's user may have a password that is no longer stored after an attempt that failed
-/// for this reason, so that the login must be disabled later.
+/// True if an attempt that failed for this reason may have set a password that is no longer stored.
+/// The login of the slot's user must then be disabled later.
 fn may_have_changed(attempt: &AttemptRecord, reason: &Reason) -> bool {
     match attempt.state {
         AttemptState::Applied | AttemptState::Verified | AttemptState::RollingBack => true,
-        // The error of an earlier try is stored only if the result of the try is unknown. The result
-        // of a try whose worker crashed is unknown too.
+        // The error of an earlier try is stored only if the result of the try is unknown. The
+        // result of a try whose worker crashed is unknown too.
         AttemptState::Applying => {
             attempt.error_code.is_some()
                 || attempt.resumed > 0
@@ -126,8 +126,8 @@ impl Work<'_> {
         }
         if is_left_open {
             let retire_at = now + span(self.rotators.timings.retire);
-            // If the command did not run, the user still has the previous credential, which may be in
-            // its grace period.
+            // If the command did not run, the user still has the previous credential, which may be
+            // in its grace period.
             let kept = self.rotation.slots.retire_at.filter(|_| !was_applied);
             self.rotation.slots.retire_at = kept.or(Some(retire_at));
         }
@@ -143,7 +143,7 @@ impl Work<'_> {
         Ok(attempt)
     }
 
-    /// Enqueues an event for each webhook of the rotation.
+    /// Enqueues an event for each webhook of the rotation that is enabled and subscribed to it.
     pub(super) async fn enqueue_event(
         &self,
         tx: &mut dyn Tx,

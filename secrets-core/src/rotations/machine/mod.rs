@@ -9,16 +9,21 @@
 //!                                   failed                  rolling back ====> rolled back
 //! ```
 //!
+//! `tx` is a transaction in the store; `ext` (`====>`) is a command to the target database.
+//! `(set?)`: it is unknown whether the password is set. `(in?)`: it is unknown whether the login
+//! succeeded. ext3, not in the diagram, disables the login of the previous credential after the
+//! grace period; ext4 is the command of a rollback.
+//!
 //! Every command to a target (`====>`) is preceded by a committed row that records it, and changes
 //! only the slot that is not served. So the served credential can log in at any time: it is
 //! replaced in one transaction (tx3, [`swap`]), after a login with the new credential succeeded. A
 //! worker that finds an open attempt after a crash resumes it from its row; sending the same
 //! command to a target twice has no further effect.
 //!
-//! Only one worker at a time works on a rotation, because it needs a lease with a fencing number
-//! ([`Lease`](crate::store::Lease)). A process may still be suspended between checking its lease
-//! and sending a command, so commands carry the number of the attempt, and targets refuse a command
-//! if they have seen a higher number.
+//! Only one worker at a time works on a rotation: the worker must hold a lease with a fencing
+//! number ([`Lease`](crate::store::Lease)). A process may still be suspended between checking its
+//! lease and sending a command, so commands carry the number of the attempt, and a target refuses a
+//! command if it has already received a higher number.
 
 mod apply;
 mod attempt;

@@ -21,11 +21,11 @@ const MAX_MANUAL_PER_TEAM: usize = 4;
 /// Permits to work on rotations: a rotation waits until a permit is free.
 pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 
-/// Place with a maximum number of rotations that are worked on at the same time.
+/// Resource that limits the number of rotations that are worked on at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
-    /// Database host of a rotation of a team. Teams have separate limits even for the same host name:
-    /// otherwise, a team could delay the rotations of other teams by naming their hosts.
+    /// Database host of a rotation of a team. Teams have separate limits even for the same host
+    /// name: otherwise, a team could delay the rotations of other teams by configuring their hosts.
     Host(TeamId, String),
     /// This node, with separate limits for scheduled rotations and for those started by users.
     Node(TriggerType),
@@ -35,8 +35,8 @@ pub(super) enum RotationPlace {
 }
 
 impl RotationPlace {
-    /// Creates the place for a database host. Upper and lower case, and a dot at the end of the
-    /// host name, make no difference.
+    /// Creates the resource for a database host. Ignores upper and lower case, and a dot at the end
+    /// of the host name.
     pub(super) fn host(team: TeamId, name: &str) -> Self {
         Self::Host(team, name.trim_end_matches('.').to_ascii_lowercase())
     }

@@ -14,13 +14,13 @@ use crate::ports::rotators::Rotators;
 use crate::rotations::rotate::history_entry;
 use crate::store::{Lease, Tx};
 
-/// Upper bound of the remaining time of a lease. A lease lasts a minute or, if it delays the next try
-/// after failures, up to an hour. The rest allows for differences between the clocks of nodes.
+/// Upper bound of the remaining time of a lease. A lease lasts a minute or, if it delays the next
+/// try after failures, up to an hour. The rest allows for differences between the clocks of nodes.
 const MAX_LEASE: TimeDelta = TimeDelta::days(1);
 
-/// Ends an attempt that took too long as failed. The password at the target database may already be
-/// changed, but only for the database user whose credential is not in the secrets; the next attempt
-/// sets this password again.
+/// Ends an attempt as failed because it took too long. The password at the target database may
+/// already be changed, but only for the database user whose credential is not in the secrets; the
+/// next attempt sets this password again.
 ///
 /// Takes over the lease and ends the attempt in one transaction. Requests that reach the time limit
 /// together thus wait for each other, and the first one ends the attempt.
@@ -48,7 +48,8 @@ pub(in crate::rotations) async fn time_out(
     entry.ok_or_else(|| Error::Unavailable("the attempt was not ended in time".into()))
 }
 
-/// Ends the attempt as failed if it is still in progress. Returns true if it was.
+/// Ends the attempt as failed if it is still in progress. Returns true if the attempt was in
+/// progress.
 async fn end(work: &mut Work<'_>, tx: &mut dyn Tx, begun: PlannedRotation) -> WorkResult<bool> {
     work.lock_row(tx).await?;
     let open = tx.open_attempt(begun.rotation).await?;
@@ -62,7 +63,8 @@ async fn end(work: &mut Work<'_>, tx: &mut dyn Tx, begun: PlannedRotation) -> Wo
 }
 
 /// Takes over the lease of a rotation (the exclusive right to work on it) even if another worker
-/// holds it. The other worker notices the loss at its next step and stops.
+/// holds it. The next step of the other worker then fails with [`WorkError::Lost`]. Returns `None`
+/// if the rotation does not exist or the service has no database drivers.
 pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,

@@ -40,8 +40,8 @@ pub(crate) struct Work<'a> {
 pub(super) type WorkResult<T> = std::result::Result<T, WorkError>;
 
 impl<'a> Work<'a> {
-    /// Loads the rotation that `lease` reserves for this worker; `None` if the rotation was deleted,
-    /// or if its project is being purged.
+    /// Loads the rotation that `lease` reserves for this worker; `None` if the rotation was
+    /// deleted, or if its project is being purged.
     pub(super) async fn open(
         engine: &'a Engine,
         rotators: &'a Rotators,
@@ -100,8 +100,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores the rotation, and the time at which it next has work. The rotation's row must be
-    /// locked, so that the unfinished attempt, if there is one, is known.
+    /// Stores the rotation and the time of its next work. The rotation's row must be locked, so
+    /// that no attempt starts or ends at the same time.
     pub(super) async fn write(&mut self, tx: &mut dyn Tx) -> WorkResult<()> {
         let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
         let now = self.engine.now();
@@ -110,8 +110,8 @@ impl<'a> Work<'a> {
         Ok(tx.update_rotation(&self.rotation).await?)
     }
 
-    /// Sets the error code and message of the rotation, unless its present error needs a user: the
-    /// code of such an error keeps the service from starting attempts by itself.
+    /// Sets the error code and message of the rotation, unless its present error needs action by a
+    /// user: the code of such an error prevents the service from starting attempts.
     pub(super) fn set_failure(&mut self, code: &str, message: String) {
         let failure = &mut self.rotation.failure;
         if is_retried(failure.code.as_deref()) {
@@ -119,7 +119,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Reports as failing work that the stored records of the rotation cannot be decrypted.
+    /// Lists the rotation as failing in the health report, because its stored records cannot be
+    /// decrypted.
     pub(super) fn report_undecryptable(&self) {
         let item = WorkItem::RotationRecord(self.rotation.id);
         self.engine.shared::<Failures>().report_scheduled(item, self.engine.now());

@@ -52,8 +52,8 @@ impl Delivered<'_> {
         Ok(())
     }
 
-    /// Parses the timestamp header. Accepts only decimal text in exactly the form that the sender
-    /// writes.
+    /// Parses the timestamp header. Returns `None` unless the text is a decimal number in exactly
+    /// the form that the sender writes.
     fn seconds(&self) -> Option<i64> {
         let seconds: i64 = self.timestamp.parse().ok()?;
         (seconds.to_string() == self.timestamp).then_some(seconds)

@@ -22,7 +22,8 @@ use crate::store::{
 #[derive(Deserialize)]
 struct OutboxPayload {
     delivery: WebhookDeliveryId,
-    /// Team that owns the webhook; `None` for a delivery from an earlier version.
+    /// Team that owns the webhook; `None` if an earlier version of the service enqueued the
+    /// delivery.
     #[serde(default)]
     team: Option<TeamId>,
 }
@@ -113,7 +114,7 @@ impl Channel for WebhookDeliveries {
     async fn give_up(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
         let found = webhook_delivery(engine.store().read().await?.as_mut(), delivery).await;
         let found = match found {
-            // A record of a delivery that cannot be read itself stays as it is.
+            // Leave the record of the delivery unchanged: the record or the payload is corrupt.
             Err(StoreError::Corrupt(_)) => None,
             found => found?,
         };
@@ -156,7 +157,7 @@ async fn deliver_webhook(
     settle_webhook(engine, claimed, due, outcome).await
 }
 
-/// Removes a delivery from the outbox that was deleted, has ended, or failed because newer events
+/// Removes from the outbox a delivery that was deleted, has ended, or failed because newer events
 /// replaced it.
 async fn settle_ended(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<()> {
     let delivery = webhook_delivery(engine.store().read().await?.as_mut(), claimed).await?;
@@ -167,7 +168,7 @@ async fn settle_ended(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<
     Ok(())
 }
 
-/// Loads the webhook delivery that a delivery in the outbox sends.
+/// Loads the record of the webhook delivery that an outbox row refers to; `None` if it was deleted.
 async fn webhook_delivery(
     reads: &mut dyn Reads,
     claimed: &DeliveryRecord,
@@ -288,8 +289,8 @@ fn apply(
     again
 }
 
-/// Records in the webhook that an attempt to send the delivery failed. Returns true if every attempt
-/// has failed for so long that the webhook must be disabled.
+/// Records in the webhook that an attempt to send the delivery failed. Returns true if every
+/// attempt has failed for so long that the webhook must be disabled.
 ///
 /// The time starts again after an attempt that was more than a day late, because no attempts were
 /// made in the meantime: the service was down, or the database was restored. The first failure of a

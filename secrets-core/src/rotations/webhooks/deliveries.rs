@@ -44,8 +44,8 @@ pub struct WebhookDelivery {
     pub created_at: Time,
 }
 
-/// Maximum number of pending deliveries, and of deliveries that have ended, that are kept for a
-/// webhook.
+/// Maximum number of pending deliveries that are kept for a webhook. The same maximum applies to
+/// the deliveries that have ended.
 pub(super) const MAX_DELIVERIES: u32 = 100;
 
 /// Maximum number of deliveries in a list: all that are kept.

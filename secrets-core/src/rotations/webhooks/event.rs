@@ -23,7 +23,8 @@ pub(super) const TEST: &str = "webhook.test";
 
 /// Number of latest deliveries of a webhook that are examined when a delivery is inserted, to bound
 /// the number of deliveries. Larger than the number that is kept, so that a webhook with too many
-/// deliveries from an earlier version loses them gradually, at most 200 in one transaction.
+/// deliveries from an earlier version of the service loses them gradually, at most 200 in one
+/// transaction.
 const DELIVERIES_EXAMINED: u32 = 3 * MAX_DELIVERIES;
 
 /// Rotation, environment and project that an event is about.
@@ -125,8 +126,9 @@ pub(super) async fn enqueue_test_event(
     insert_and_enqueue(tx, (place.team_id, webhook), None, body, now).await
 }
 
-/// Adds a webhook delivery of a team that is already stored to the outbox, under its own ID. If it
-/// is there already, because newer events replaced it, it becomes due now.
+/// Adds a stored webhook delivery of a team to the outbox, with the ID of the delivery. If the
+/// outbox already contains the delivery, because it failed when newer events replaced it, makes it
+/// due now.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     team: TeamId,
@@ -137,8 +139,8 @@ pub(super) async fn enqueue(
     outbox::enqueue_as(tx, delivery.uuid().into(), (DELIVERY, payload), now, now).await
 }
 
-/// Inserts a delivery and adds it to the outbox. If the webhook has too many pending deliveries, the
-/// oldest pending delivery fails; old deliveries that have ended are deleted.
+/// Inserts a delivery and adds it to the outbox. If the webhook has too many pending deliveries,
+/// the oldest pending delivery fails; old deliveries that have ended are deleted.
 async fn insert_and_enqueue(
     tx: &mut dyn Tx,
     (team, webhook): (TeamId, WebhookId),

@@ -1,5 +1,5 @@
-//! Limits on concurrent deliveries for each webhook host and for each team, and on the messages that
-//! users request for a webhook.
+//! Limits on concurrent deliveries for each webhook host and for each team, and on the messages
+//! that users request for a webhook.
 
 use crate::engine::{Context, Write};
 use crate::limits::{Place, QueuePermits};
@@ -14,18 +14,19 @@ const MAX_PER_HOST: usize = 4;
 const MAX_PER_TEAM: usize = 16;
 
 /// Maximum number of messages to a webhook per minute that users request: test events, and
-/// deliveries that are sent again. Limited, because the owner of the receiver may not have agreed to
-/// get them.
+/// deliveries that are sent again. Limited, because the owner of the receiver may not have agreed
+/// to get them.
 const MAX_REQUESTED_PER_MINUTE: u64 = 5;
 
 /// Permits to send webhook deliveries: a delivery waits until a permit is free.
 pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 
-/// Host of a team, or team, with a maximum number of concurrent webhook deliveries.
+/// Resource that limits the number of concurrent webhook deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
-    /// Host of the webhook's receiver. Teams have separate limits even for the same host: otherwise, a
-    /// team could delay the deliveries of other teams, with a port of the host that does not answer.
+    /// Host of the webhook's receiver. Teams have separate limits even for the same host:
+    /// otherwise, a team could delay the deliveries of other teams by sending to a port of their
+    /// host that does not respond.
     Host(TeamId, String),
     /// Team that owns the webhook.
     Team(TeamId),

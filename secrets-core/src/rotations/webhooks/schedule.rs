@@ -33,7 +33,8 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
 }
 
 /// Parses a `Retry-After` header, which is a number of seconds or a date (RFC 9110, section
-/// 10.2.3). Returns the time from `now`.
+/// 10.2.3). Returns the time from `now`, which is negative for a date in the past; `None` if the
+/// header is invalid.
 fn parse_retry_after(text: &str, now: Time) -> Option<TimeDelta> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

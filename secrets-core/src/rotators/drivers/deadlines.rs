@@ -43,7 +43,8 @@ impl Deadlines {
         timeout(self.login, login).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Runs a read-only call to a target database, with a timeout for the whole call.
+    /// Runs a read-only call to a target database, with a timeout for the whole call. Fails with
+    /// [`Fault::Unreachable`] after the timeout.
     pub(super) async fn whole<T>(
         &self,
         call: impl Future<Output = Result<T, TargetError>>,
@@ -66,8 +67,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout, the change
-    /// does not take effect, because the commit is not sent.
+    /// Runs an SQL statement that precedes the commit. After a timeout, fails with [`Fault::Busy`]:
+    /// the change does not take effect, because the commit is not sent.
     pub(super) async fn statement<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,
@@ -76,8 +77,8 @@ impl Work {
         timeout_at(end, statement).await.unwrap_or_else(|_| Err(Fault::Busy.into()))
     }
 
-    /// Runs the commit with its timeout. After a timeout, it is unknown whether the change was
-    /// made.
+    /// Runs the commit. After a timeout, fails with [`Fault::Interrupted`]: it is unknown whether
+    /// the change was made.
     pub(super) async fn commit<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

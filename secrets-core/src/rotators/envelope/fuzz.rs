@@ -76,7 +76,8 @@ fn sealed(outcome: &str, payload: &[u8]) {
     for place in (0..changed.len()).step_by(changed.len() / 16 + 1) {
         changed[place] ^= 0x20;
         if let Ok(opened) = heading.open(&shared, &changed) {
-            // The case of the digits in an escape sequence.
+            // Possible only if the change affects the case of a hex digit in a JSON escape
+            // sequence.
             assert!(is_same(&opened, outcome, payload), "a changed response opens");
         }
         changed[place] ^= 0x20;

@@ -1,4 +1,4 @@
-//! Tests of the supervisor with a worker that fails as it is told.
+//! Tests of the supervisor with a worker whose failure each test selects.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

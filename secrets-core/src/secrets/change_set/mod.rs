@@ -46,7 +46,7 @@ pub struct KeyChange {
     pub action: ChangeAction,
     /// Version that the secret in this environment is expected to have; 0 if the environment is
     /// expected to have no secret of its own with this key. If the stored version differs, the
-    /// change set fails with a conflict.
+    /// change set fails with a conflict. `None` accepts any version.
     pub expected_version: Option<u32>,
 }
 
@@ -63,8 +63,8 @@ pub enum ChangeAction {
     /// Creates the secret, or sets its value if it exists, to the value that the key has in another
     /// environment.
     Copy {
-        /// Environment from which the value is copied. Inherited values are copied too. The value
-        /// is the one before the change set.
+        /// Environment from which the value is copied. Inherited values are copied too. The copied
+        /// value is the one that the key had before the change set.
         from: EnvironmentRef,
         /// New description. If absent, an existing secret keeps its description.
         description: Option<Description>,

@@ -28,7 +28,7 @@ pub(super) struct Step {
     pub(super) edit: Edit,
     /// True if the stored value was decrypted and compared with the new value.
     pub(super) is_compared: bool,
-    /// Environment from which the value is copied, for the action `copy`.
+    /// Environment from which the value is copied; `None` unless the action is `copy`.
     pub(super) copied_from: Option<Source>,
 }
 
@@ -171,8 +171,8 @@ fn is_comparable(
     sets_value && scope.may_read && known.is_some_and(|known| !known.hidden)
 }
 
-/// Plans a new value for a secret. If `is_compared` is true, plans no new value if the stored value
-/// is the same.
+/// Plans a new value for a secret. If `is_compared` is true and the stored value is the same, plans
+/// only the new description.
 async fn put(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -18,8 +18,8 @@ struct Copies<'a> {
     targets: BTreeSet<&'a EnvironmentName>,
 }
 
-/// Adds an audit entry for each environment from which values are copied, like that of an export.
-/// Copies that change nothing are not counted.
+/// Adds an audit entry for each environment from which values are copied, in the form of the entry
+/// of an export. Copies that change nothing are not counted.
 pub(super) fn record_copies(cx: &mut Context<'_, Write>, planned: &[PlannedEnvironment]) {
     let mut by_source: BTreeMap<_, Copies<'_>> = BTreeMap::new();
     for PlannedEnvironment { scope, steps } in planned {
@@ -49,9 +49,9 @@ pub(super) fn record_copies(cx: &mut Context<'_, Write>, planned: &[PlannedEnvir
 }
 
 /// Creates an audit context for stored values that were compared with new values and are not
-/// changed, because no other entry shows that the caller knows whether the values are equal. A dry
-/// run changes no value. Returns `None` if there are no such values, or if the operator has turned
-/// off the recording of reads.
+/// changed: no other audit entry shows that the caller has learned whether the values are equal. A
+/// dry run changes no value. Returns `None` if there are no such values, or if the operator has
+/// turned off the recording of reads.
 pub(super) fn compared(
     cx: &Context<'_, Write>,
     planned: &[PlannedEnvironment],

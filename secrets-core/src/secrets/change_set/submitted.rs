@@ -40,10 +40,13 @@ struct SubmittedChange {
     /// Key (name) of the secret to change.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
-    /// Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that
-    /// the key has in another environment, `hide` makes the environment have no value for the key,
-    /// not even an inherited one, `delete` deletes the environment's own secret, and `describe`
-    /// sets its description.
+    /// Kind of change:
+    ///
+    /// - `set` creates the secret or sets its value.
+    /// - `copy` sets the value to the value of the key in another environment.
+    /// - `hide` hides the key: the environment then has no value for it, not even an inherited one.
+    /// - `delete` deletes the environment's own secret.
+    /// - `describe` sets the description of the secret.
     action: ChangeActionName,
     /// New value; required for `set`, otherwise absent.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]
@@ -96,8 +99,8 @@ impl TryFrom<SubmittedChangeSet> for ChangeSet {
 }
 
 impl SubmittedChange {
-    /// Validates one change and appends its errors to `broken`. An error includes the secret key
-    /// only if the key is valid.
+    /// Validates one change and appends its errors to `broken`. Returns `None` if a required field
+    /// is missing or a field is invalid. An error includes the secret key only if the key is valid.
     fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<KeyChange> {
         let broken_presences = self.broken_presences();
         let Self { environment, key: Checked(key), action, from, expected_version, .. } = self;

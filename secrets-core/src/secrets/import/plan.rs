@@ -64,7 +64,7 @@ pub(super) async fn plan(
 }
 
 /// True if the existing secret already has the imported value and, if a description is imported,
-/// that description.
+/// that description. Always false if the values may not be compared.
 async fn is_same(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -82,7 +82,8 @@ async fn is_same(
     Ok(known.is_some_and(|known| known.reveal() == description.reveal()))
 }
 
-/// True if the value of the existing secret is compared with the imported value.
+/// True if the value of the existing secret is compared with the imported value: the caller may
+/// read secrets, and the existing secret is not hidden.
 pub(super) fn is_comparable(scope: &EnvironmentScope, known: &SecretRecord) -> bool {
     scope.may_read && !known.hidden
 }

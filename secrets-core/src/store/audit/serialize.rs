@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use super::AuditRecord;
 
-/// Serializes an entry as a list of its fields, which is shorter than a map with their names. All
-/// versions of the service can read both.
+/// Serializes an entry as a list of its fields, which is shorter than a map with the field names.
+/// All versions of the service can read both forms.
 impl Serialize for AuditRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
@@ -79,7 +79,7 @@ mod tests {
         let fields = list.as_array().unwrap();
         assert_eq!(fields.len(), map.as_object().unwrap().len());
         assert_eq!(serde_json::from_value::<AuditRecord>(list.clone()).unwrap(), entry);
-        // With a field that this version does not know, another node must move the entry.
+        // An entry with an unknown field cannot be decoded; a node of a newer version must move it.
         let newer = [fields.as_slice(), &[1.into()]].concat();
         assert!(serde_json::from_value::<AuditRecord>(newer.into()).is_err());
     }

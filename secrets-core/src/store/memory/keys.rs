@@ -243,7 +243,8 @@ impl State {
         versions.map(|version| row(version)).collect()
     }
 
-    /// Returns the stored record that `row` was read from, so that it can be changed.
+    /// Returns a mutable reference to the stored record at the place of `row`; `None` if there is
+    /// none.
     fn sealed_mut(&mut self, column: SealedColumn, row: &SealedRow) -> Option<&mut Sealed> {
         let object = row.object;
         match column {

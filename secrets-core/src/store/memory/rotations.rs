@@ -333,7 +333,7 @@ const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {
-    /// Returns the number of rotations in the projects that `counts` accepts.
+    /// Returns the number of rotations in the projects for which `counts` returns true.
     fn count_rotations(&self, counts: impl Fn(ProjectId) -> bool) -> u64 {
         let environments = self.rotations.values().map(|rotation| rotation.environment);
         let projects = environments.filter_map(|id| Some(self.environments.get(&id)?.project));

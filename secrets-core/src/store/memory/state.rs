@@ -176,7 +176,7 @@ impl Token {
     }
 }
 
-/// Returns a copy of a row that the table shares.
+/// Returns an owned copy of a reference-counted row.
 pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }

@@ -11,13 +11,13 @@ use sqlx::migrate::MigrateError;
 use crate::model::Cause;
 use crate::store::StoreError;
 
-/// Maximum length of an error code of a database: an SQLSTATE, or a number of SQLite.
+/// Maximum length of a database error code in bytes: an SQLSTATE, or an SQLite result code.
 const MAX_CODE: usize = 5;
 
-/// Maximum length of the name of a table or constraint, which is the limit of PostgreSQL.
+/// Maximum length of the name of a table or constraint in bytes, which is the limit of PostgreSQL.
 const MAX_NAME: usize = 63;
 
-/// Error message in the words of this library. It replaces the message of the database, which may
+/// Error message that this library has written. It replaces the message of the database, which may
 /// contain bound values. If the database could not be opened or migrated, the message of the
 /// database or of another library is the source of this error. Show the source to operators only: a
 /// database server can put any text into it.
@@ -134,8 +134,8 @@ fn with_code(code: &str) -> String {
     format!("the database returned error {code}")
 }
 
-/// True for a name as this library gives to tables and constraints. A database server can return
-/// any text as a name.
+/// True if the string has the form of the table and constraint names of this library. A database
+/// server can return any text as a name.
 fn is_name(text: &str) -> bool {
     (1..=MAX_NAME).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

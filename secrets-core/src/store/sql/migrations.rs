@@ -46,9 +46,9 @@ const HISTORY: &[(&str, &str)] = &[
     ("purged projects", include_str!("../../../migrations/0031_purged_projects.sql")),
 ];
 
-/// Oldest schema version whose programs can use the tables of the latest version. The migration that
-/// changes it stores it in the table `schema_compatibility`, for programs that do not have the
-/// migration.
+/// Oldest schema version whose programs can use the tables of the latest version. A migration that
+/// changes this version also stores it in the table `schema_compatibility`, from which programs
+/// without the migration read it.
 const OLDEST_VERSION: i64 = 29;
 
 /// Versions of the migrations that do nothing on SQLite.

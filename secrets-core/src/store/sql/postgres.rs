@@ -68,10 +68,10 @@ pub(in super::super) const CACHE_BYTES: u64 = 24 << 20;
 /// a lock is shorter than the wait for a connection, so that writes that wait for one lock do not
 /// keep other writes from getting a connection.
 const SESSION_SETTINGS: [(&str, &str); 8] = [
-    // Both are for the statement that resolves an environment. By default the server would plan
-    // this statement again each time that the statement is run for a user, and JIT-compile it
-    // because of its estimated cost. Planning takes ten times as long as running it, compiling
-    // fifty times.
+    // `plan_cache_mode` and `jit` are set for the statement that resolves an environment. By
+    // default, the server would plan this statement again each time that the statement is run for a
+    // user, and JIT-compile it because of its estimated cost. Planning takes ten times as long as
+    // running it, compiling fifty times.
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
     ("lock_timeout", "1500ms"),
@@ -82,17 +82,18 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "10s"),
 ];
 
-/// Settings of the session that migrates the tables, besides [`SESSION_SETTINGS`]. A migration takes
-/// long if the tables are large. But it waits only briefly for the lock of a table, because requests
-/// to other nodes wait behind it: less than these wait.
+/// Settings of the session that migrates the tables, in addition to [`SESSION_SETTINGS`].
+/// Statements have no timeout, because the migration of a large table can take a long time. The
+/// lock timeout is shorter than that of requests, because requests to other nodes wait behind the
+/// migration.
 const MIGRATION_SETTINGS: &str = "SELECT set_config('lock_timeout', '1s', FALSE),
     set_config('statement_timeout', '0', FALSE)";
 
-/// Maximum number of times that a migration is tried if another session holds a lock, such as a node
-/// that migrates or a backup. All tries wait about a minute.
+/// Maximum number of times that a migration is tried if another session holds a lock, such as a
+/// node that migrates or a backup. All tries together take about a minute.
 const MAX_MIGRATION_TRIES: u32 = 20;
 
-/// Time between two tries of a migration, in which requests to other nodes continue.
+/// Time between two tries of a migration, during which requests to other nodes continue.
 const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Time without use after which a connection is checked with a ping before it is used again.

@@ -49,7 +49,8 @@ const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 /// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
-/// End of a query that locks the rows that it returns; SQLite has one writer at a time.
+/// End of a query that locks the rows that it returns; empty, because SQLite has one writer at a
+/// time.
 const LOCK_ROWS: &str = "";
 
 /// Query for the size of the database in bytes.
@@ -100,7 +101,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let connecting = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        // The `-wal` file does not stay as large as it once was.
+        // Truncates a `-wal` file that has become larger than 64 MiB.
         .pragma("journal_size_limit", "67108864")
         .busy_timeout(BUSY_TIMEOUT)
         .row_buffer_size(256);
@@ -129,8 +130,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
                 }
             })
         })
-        // SQLite rolls back by itself when the disk is full, but sqlx still believes that the
-        // connection is in a transaction: such a connection is replaced.
+        // SQLite rolls back by itself when the disk is full, but for sqlx, the connection is still
+        // in a transaction: such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
         .connect_with(writing.clone())
         .await
@@ -175,7 +176,7 @@ pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStor
     let pools = Pools::new([
         pool(READERS, timeouts.acquire),
         pool(AUDIT_READERS, timeouts.acquire),
-        // Every write fails.
+        // Pool for writes. Every write fails, because the connection is read-only.
         pool(1, timeouts.acquire),
         pool(RESERVED, timeouts.ping),
     ]);

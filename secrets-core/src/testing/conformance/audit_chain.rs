@@ -79,8 +79,8 @@ pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
-/// `count_unsealed_audit_of` counts the entries of a team that are in no audit chain, up to a limit.
-/// Entries in batches and entries of other teams are not counted.
+/// `count_unsealed_audit_of` counts the entries of a team that are in no audit chain, up to a
+/// limit. Entries in batches and entries of other teams are not counted.
 pub async fn new_entries_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let team = Some(world.team.id);
@@ -100,8 +100,8 @@ pub async fn new_entries_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(reads.count_unsealed_audit_of(other, 10).await.unwrap(), 0);
 }
 
-/// `next_audited_team` returns the teams with entries in an audit chain in order of ID, and neither
-/// entries without a team nor entries that are in no chain.
+/// `next_audited_team` returns the teams with entries in an audit chain, in order of ID. It ignores
+/// entries without a team and entries that are in no chain.
 pub async fn teams_with_chained_entries_are_found_in_order_of_id(store: &dyn Store) {
     let world = World::build(store).await;
     let first = TeamId::from(Uuid::nil());
@@ -289,7 +289,7 @@ pub async fn pages_follow_each_other(store: &dyn Store) {
     }
 }
 
-/// For each field of the filter, a query returns only the entries that match it.
+/// A query returns only the entries that match its filter, for each field of the filter.
 pub async fn a_query_returns_the_matching_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let wanted_entry = AuditRecord {
@@ -353,8 +353,9 @@ pub async fn a_query_returns_entries_of_its_team_only(store: &dyn Store) {
     }
 }
 
-/// `audit_entry_at` returns the entry at a given position within the filter's scope, time range and
-/// cursor, in both sort orders. It ignores the other conditions of the filter.
+/// `audit_entry_at` returns the time and ID of the entry with a given number (the first is 1)
+/// within the filter's scope, time range and cursor, in both sort orders. It ignores the other
+/// conditions of the filter.
 pub async fn a_range_ends_at_the_entry_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let times = [1, 2, 2, 3, 4, 5];

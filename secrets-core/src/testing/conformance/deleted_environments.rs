@@ -54,8 +54,9 @@ pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
     tx.delete_environment(again.id).await.unwrap();
 }
 
-/// A deleted environment is in a deleted project that can be purged at once, whose only key is
-/// destroyed, and that nobody can restore. Its secrets do not count as secrets of the team.
+/// Deleting an environment moves it to a deleted project, which can be purged at once and cannot be
+/// restored, and whose only key is destroyed. The secrets of the environment do not count as
+/// secrets of the team.
 pub async fn a_deleted_environment_can_be_purged_and_not_restored(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -86,8 +87,7 @@ pub async fn a_deleted_environment_can_be_purged_and_not_restored(store: &dyn St
     assert_eq!((sample.secret.id, key.project, key.is_destroyed()), (secret.id, id, true));
 }
 
-/// Deleting the team of an environment that was deleted before changes nothing: the environment is
-/// purged.
+/// A deleted environment can still be purged after its team was deleted.
 pub async fn a_deleted_environment_of_a_deleted_team_is_purged(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -101,8 +101,8 @@ pub async fn a_deleted_environment_of_a_deleted_team_is_purged(store: &dyn Store
     assert_eq!(read(store).await.secret_range().await.unwrap(), None);
 }
 
-/// A deleted environment is not listed for purging while a worker has leased one of its rotations and
-/// the rotation has an unfinished attempt.
+/// A deleted environment is not listed for purging while a worker has leased one of its rotations
+/// and the rotation has an unfinished attempt.
 pub async fn a_deleted_environment_is_not_purged_during_an_attempt(store: &dyn Store) {
     let world = World::build(store).await;
     let (busy, idle) = (rotation(&world.staging, "busy"), rotation(&world.staging, "idle"));

@@ -13,8 +13,9 @@ use crate::testing::fixtures::{
     team, token,
 };
 
-/// Deleting a team and purging its projects deletes everything in it and nothing of other teams;
-/// the slugs of the projects stay taken. Even before the purge, no lookup finds the projects.
+/// Deleting a team and purging its projects deletes all records of the team, and no record of other
+/// teams. The slug of the team can be used again; the slugs of the projects stay taken. Even before
+/// the purge, no lookup finds the projects.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");

@@ -28,8 +28,8 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     }
 }
 
-/// Of a longer inheritance chain, only the first 17 environments
-/// ([`ResolvedEnvironment::MAX_LINKS`]) are loaded.
+/// Only the first 17 environments ([`ResolvedEnvironment::MAX_LINKS`]) of a longer inheritance
+/// chain are loaded.
 pub async fn resolving_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;

@@ -340,7 +340,7 @@ pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn
     }
 }
 
-/// `all_environments` returns the environments of one project in the order of their IDs, also after
+/// `all_environments` returns the environments of one project in the order of their IDs, even after
 /// the project was deleted.
 pub async fn all_environments_of_a_deleted_project_are_listed(store: &dyn Store) {
     let world = World::build(store).await;

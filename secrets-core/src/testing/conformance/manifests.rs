@@ -14,9 +14,9 @@ fn manifest(byte: u8, revision: u64) -> ManifestRecord {
     ManifestRecord { sealed: [byte; MANIFEST_BYTES], revision }
 }
 
-/// An environment has no manifest until one is stored, and then the last one that was stored. Other
-/// environments keep theirs. A rollback restores the earlier one. The manifest stays when the
-/// revision changes. `delete_manifests` deletes all.
+/// An environment has the manifest that was stored last, or none. Storing a manifest changes no
+/// other environment. A rollback restores the earlier manifest. A new revision does not change the
+/// manifest. `delete_manifests` deletes the manifests of all environments.
 pub async fn an_environment_has_the_last_manifest(store: &dyn Store) {
     let world = World::build(store).await;
     let (staging, production) = (world.staging.id, world.production.id);

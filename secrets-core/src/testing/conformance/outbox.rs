@@ -104,8 +104,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
-/// A delivery that is added again under its ID is due at its new time, with its new payload. A worker
-/// that has claimed it before cannot settle it.
+/// A delivery that is added again under its ID is due at its new time, with its new payload. A
+/// worker that has claimed it before cannot delete or postpone it.
 pub async fn a_delivery_that_is_added_again_is_one_delivery(store: &dyn Store) {
     let first = delivery(at(0));
     let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..first.clone() };

@@ -56,7 +56,7 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
-/// `count_project_rotations` counts the rotations of one project, also while the project is deleted.
+/// `count_project_rotations` counts the rotations of one project, even if the project is deleted.
 pub async fn the_rotations_of_a_project_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -76,8 +76,9 @@ pub async fn the_rotations_of_a_project_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_rotations(world.team.id).await.unwrap(), 1);
 }
 
-/// `disable_rotations` disables all rotations of a project. After that, rotations have work only if
-/// they have an unfinished attempt, or a previous credential whose login is to be disabled.
+/// `disable_rotations` disables all rotations of a project. After that, work is scheduled only for
+/// rotations with an unfinished attempt, or with a previous credential whose login must be
+/// disabled.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| {

@@ -183,8 +183,8 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
 }
 
-/// The status that a team saves for a fingerprint applies only to this team. The next saved status
-/// replaces it. It is kept when scans are deleted.
+/// The status that a team saves for a fingerprint applies only to this team, until the team saves
+/// another status. Deleting scans does not delete the status.
 pub async fn the_mark_of_a_fingerprint_applies_to_later_scans(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
@@ -268,10 +268,10 @@ pub async fn old_scans_are_pruned(store: &dyn Store) {
     assert_eq!(marks, [(found.fingerprint, Ignored)]);
 }
 
-/// `prune_excess_scans` deletes scans of the same project with their findings, or of the same team
-/// without a project, oldest first, up to the limit. It keeps the newest scans, the scans of other
-/// projects and teams, and the statuses saved for fingerprints. Scans with and without findings are
-/// counted separately.
+/// `prune_excess_scans` deletes scans with their findings, oldest first, up to the limit: those in
+/// the project of the given scan or, if it has no project, those of its team without a project. It
+/// keeps the newest scans, the scans of other projects and teams, and the statuses saved for
+/// fingerprints. Scans with and without findings are counted separately.
 pub async fn excess_scans_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, project) = (world.team.id, Some(world.project.id));
@@ -316,10 +316,10 @@ pub async fn excess_scans_are_pruned(store: &dyn Store) {
     assert_eq!(marks, [(found.fingerprint, Ignored)]);
 }
 
-/// `prune_excess_scans` deletes the oldest scans of a team, in all its projects, until their findings
-/// are at most as many as are kept. Scans of deleted projects are counted and deleted too. A scan
-/// without findings counts as one finding among the scans without findings. If more must be deleted
-/// than the limit allows, the next call continues.
+/// `prune_excess_scans` deletes the oldest scans of a team, in all its projects, until the
+/// remaining scans have at most the given number of findings. Scans of deleted projects are counted
+/// and deleted too. Scans without findings are counted separately, each as one finding. If more
+/// must be deleted than the limit allows, the next call continues.
 pub async fn scans_with_excess_findings_of_a_team_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, project) = (world.team.id, Some(world.project.id));
@@ -327,7 +327,7 @@ pub async fn scans_with_excess_findings_of_a_team_are_pruned(store: &dyn Store) 
         let created_at = at(age);
         ScanRecord { project, low, created_at, ..scan(&world.team, &world.owner) }
     };
-    // In the order of their age, and not of their insertion.
+    // Scans are deleted in the order of their age, which is not the order of their insertion.
     let full =
         [(7, 3, None), (1, 2, project), (3, 4, project), (2, 5, None), (5, 1, None), (6, 1, None)]
             .map(|(age, low, project)| aged(age, low, project));

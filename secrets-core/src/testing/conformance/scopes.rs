@@ -9,8 +9,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// When an environment is resolved for a team member, every environment of its inheritance chain is
-/// in scope, and `relation` is `Member` with the user's role.
+/// An environment that is resolved for a team member has every environment of its inheritance chain
+/// in scope, and its `relation` is `Member` with the user's role.
 pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let child = child(store, &world).await;
@@ -26,8 +26,8 @@ pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// When an environment is resolved for a user who does not exist or is not a member of the team,
-/// `relation` is `None`.
+/// An environment that is resolved for a user who does not exist or is not a member of the team has
+/// the `relation` `None`.
 pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;

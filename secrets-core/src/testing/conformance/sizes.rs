@@ -195,7 +195,7 @@ pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
 }
 
-/// For more than 100 secrets, one call of `prune_versions` deletes at most two versions for each
+/// One call of `prune_versions` for more than 100 secrets deletes at most two versions of each
 /// secret.
 pub async fn versions_of_many_secrets_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;

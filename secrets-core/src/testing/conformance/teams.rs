@@ -29,7 +29,7 @@ pub async fn a_team_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.team(unknown.id).await.unwrap(), None);
 }
 
-/// The plan of a team is stored unchanged, also if its name is not the name of a built-in plan.
+/// The plan of a team is stored unchanged, even if its name is not the name of a built-in plan.
 pub async fn every_plan_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let plans = ["unlimited", "free", "team", "of-our-own"];

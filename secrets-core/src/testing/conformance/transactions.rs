@@ -111,7 +111,7 @@ pub async fn a_commit_makes_all_changes_visible(store: &dyn Store) {
     );
 }
 
-/// While a transaction is open in an exclusive store, no other one begins.
+/// No other transaction begins while a transaction is open in an exclusive store.
 pub async fn no_transaction_begins_beside_an_exclusive_one(store: &dyn Store) {
     if !store.is_exclusive() {
         return;
@@ -120,7 +120,7 @@ pub async fn no_transaction_begins_beside_an_exclusive_one(store: &dyn Store) {
     let alice = user("alice");
     let mut second = store.begin();
     for _ in 0..20 {
-        // The answer of the store takes as long as the beginning of a transaction.
+        // Gives the store enough time to begin the second transaction.
         first.user(alice.id).await.unwrap();
         assert!(second.as_mut().now_or_never().is_none());
     }

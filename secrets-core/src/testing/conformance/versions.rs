@@ -75,7 +75,7 @@ pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     );
 }
 
-/// Previous versions are listed newest first, without gaps, also if there are more than ten.
+/// Previous versions are listed newest first, without gaps, even if there are more than ten.
 pub async fn versions_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -123,8 +123,8 @@ pub async fn versions_come_in_pages(store: &dyn Store) {
     }
 }
 
-/// The history of a secret without previous versions is empty; a secret that does not exist has
-/// none.
+/// `secret_history` returns an empty list for a secret without previous versions, and `None` for a
+/// secret that does not exist.
 pub async fn only_an_existing_secret_has_a_history(store: &dyn Store) {
     let world = World::build(store).await;
     let (kept, gone) = (secret(&world.production, "KEPT"), secret(&world.production, "GONE"));

@@ -29,7 +29,7 @@ pub fn webhook_url(bytes: &[u8]) {
     assert!(is_printable(url.authority()) && is_printable(url.path_and_query()));
     assert!(!url.authority().contains(['@', '/', '\\', '?', '#']));
 
-    // The parts of the URL that a request contains lead to the same place.
+    // A URL that is built from the parts of a request has the same host, port and path.
     let scheme = if url.is_encrypted() { "https" } else { "http" };
     let again = format!("{scheme}://{}{}", url.authority(), url.path_and_query());
     if let Ok(again) = WebhookUrl::try_from(again) {

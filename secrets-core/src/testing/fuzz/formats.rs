@@ -29,8 +29,8 @@ pub fn import(bytes: &[u8]) {
     }
 }
 
-/// Checks that the error repeats nothing of the input. The valid secret key of an invalid value is
-/// a separate field of the error.
+/// Checks that the paths and messages of an import error contain nothing of the input. The field
+/// `key` may contain a secret key of the input.
 fn check(bytes: &[u8], error: &Error) {
     let Error::Invalid(fields) = error else { panic!("an import fails with another error") };
     for field in fields {
@@ -42,7 +42,7 @@ fn check(bytes: &[u8], error: &Error) {
 fn export(secrets: &Secrets) {
     let name: ObjectName = "name".parse().unwrap();
     for format in Format::ALL {
-        // JSON and YAML can represent every value.
+        // JSON, YAML and CSV can represent every value.
         let is_complete = matches!(format, Format::Json | Format::Yaml | Format::Csv);
         let Ok(text) = format.write(secrets, &name) else {
             assert!(!is_complete, "{format} can represent every value");

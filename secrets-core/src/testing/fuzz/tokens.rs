@@ -7,7 +7,8 @@ use crate::crypto::{TokenText, checked};
 /// Prefixes of all tokens and keys.
 const PREFIXES: [&str; 7] = ["env_", "cli_", "web_", "scbk_", "scbx_", "scbp_", "scbs_"];
 
-/// Parses the input as tokens and keys, and encodes the input as tokens.
+/// Checks that each token and key is accepted in one text form only, that decoding reverses
+/// encoding, and that a text with a changed byte is rejected.
 pub fn token(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         parse(text);

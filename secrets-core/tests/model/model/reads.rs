@@ -8,7 +8,7 @@ use super::{Effective, Model, Needed, Result, Token, limits};
 use crate::request::{Answer, Listed, Name, Outcome, Principal, Read, value_text};
 
 impl Model {
-    /// Returns the effective secrets of an environment, hidden ones too.
+    /// Returns the effective secrets of an environment, including hidden ones.
     fn effective(&self, by: Principal, at: Name) -> Result<Vec<Effective<'_>>> {
         self.allow(by, at, Needed::Read)?;
         let mut nearest = BTreeMap::new();

@@ -58,7 +58,7 @@ pub struct CodeFlow {
     exchanges: Semaphore,
 }
 
-/// Random values of one sign-in, which the browser keeps encrypted.
+/// Random values of one sign-in, stored in an encrypted cookie of the browser.
 #[derive(Serialize, Deserialize)]
 pub struct SignInSecrets {
     /// Random `state` value. The response of the provider must repeat it.
@@ -188,7 +188,8 @@ impl CodeFlow {
         ];
         let secret = self.client.secret.as_ref().map(|ClientSecret(secret)| secret.as_str());
         let pair = match secret {
-            // The pair is encoded as a form is (RFC 6749, section 2.3.1).
+            // The client ID and the secret are form-encoded before they are joined (RFC 6749,
+            // section 2.3.1).
             Some(secret) if uses_basic(discovery) => {
                 let pair = [self.client.id.as_str(), secret].map(form_encoded);
                 Some(Zeroizing::new(pair.join(":")))

@@ -85,8 +85,8 @@ impl KeyCache {
     }
 
     /// Returns keys that are newer than `seen`, to find the key of a token that `seen` does not
-    /// contain. Returns `None` if the issuer was already asked for a missing key within
-    /// `search_pause`.
+    /// contain. Fetches the keys if necessary. Returns `None` if less than `search_pause` has
+    /// passed since the last fetch for a missing key.
     pub(super) async fn newer(
         self: &Arc<Self>,
         seen: &Snapshot,

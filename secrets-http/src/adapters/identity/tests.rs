@@ -34,8 +34,8 @@ mod userinfo;
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
 /// Returns timings that are short enough for tests, and far enough apart to be distinguished on a
-/// busy machine. The timeout of a request is not short: only a test whose issuer is slow needs
-/// that.
+/// busy machine. The timeout of a request has its default value: only tests with a slow issuer
+/// shorten it.
 fn short() -> Timings {
     Timings {
         fetch: Timings::default().fetch,

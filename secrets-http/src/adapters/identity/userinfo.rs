@@ -1,4 +1,5 @@
-//! Userinfo endpoint of a token issuer. It is asked at sign-in if a token has no e-mail address.
+//! Userinfo endpoint of a token issuer. It is requested at sign-in if a token has no e-mail
+//! address.
 //!
 //! At most one request to the issuer runs at a time. After a request without a response, no new
 //! request is made for a while, and each sign-in during that time fails immediately. A response

@@ -145,7 +145,7 @@ pub(crate) enum Command {
     Logout(commands::logout::Logout),
     /// Show who is signed in.
     Whoami(commands::whoami::Whoami),
-    /// Show every setting with its source, and the state of the session.
+    /// Show every setting with its source, and the owner and expiry of the session.
     Status(commands::status::Status),
     /// Create the project file of this folder.
     Init(commands::init::Init),
@@ -216,7 +216,7 @@ Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command l
 78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
 the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";
 
-/// True if the command line asks only for the version.
+/// True if the only argument of the command line is `--version` or `-V`.
 pub(crate) fn version_is_asked() -> bool {
     let mut words = std::env::args_os().skip(1);
     let is_version = words.next().is_some_and(|word| word == "--version" || word == "-V");
@@ -224,7 +224,7 @@ pub(crate) fn version_is_asked() -> bool {
 }
 
 /// Prints the version in the same form as clap, but without building the definition of the command
-/// line, which would take most of the time. Package managers and scripts ask for the version often.
+/// line, which would take most of the time. Package managers and scripts read the version often.
 pub(crate) fn print_version() -> ExitCode {
     printed(writeln!(io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION")))
 }

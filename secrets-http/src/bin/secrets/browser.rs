@@ -9,7 +9,7 @@ use crate::settings::{Variables, without_token};
 /// Opens a page in the web browser, unless this machine has no desktop or the program runs in a
 /// remote shell. Returns true if a browser was started; the page may still not appear.
 pub(crate) fn open_page(url: &Url, variables: Variables) -> bool {
-    // Other schemes start other programs.
+    // A URL with another scheme would start another program.
     let is_page = matches!(url.scheme(), "https" | "http");
     is_page && variables.has_desktop() && open::commands(url.as_str()).into_iter().any(starts)
 }

@@ -44,7 +44,7 @@ pub(crate) struct Cell {
     /// State of the key in this environment.
     pub(crate) state: State,
     /// Name of the ancestor environment from which the secret is inherited, or whose secret this
-    /// environment overrides or hides.
+    /// environment overrides or hides, if any.
     pub(crate) from: Option<String>,
     /// Version of the secret, in the environment that holds it.
     pub(crate) version: u32,
@@ -118,7 +118,8 @@ impl Comparison {
 }
 
 impl Row {
-    /// Returns the details about this key in the environment at an index of the comparison.
+    /// Returns the details about this key in the environment at an index of the comparison; `None`
+    /// as in [`cells`](Self::cells).
     pub(crate) fn cell(&self, position: usize) -> Option<&Cell> {
         self.cells.get(position)?.as_ref()
     }

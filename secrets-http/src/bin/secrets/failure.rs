@@ -71,7 +71,7 @@ pub(crate) enum Outcome {
     Negative,
     /// Exit code of a program that was started and has ended.
     Status(u8),
-    /// This process is to be replaced by another program.
+    /// Another program must replace this process.
     Replace(Box<Replacement>),
 }
 

@@ -135,6 +135,7 @@ impl Invocation {
 
     /// Returns the token in `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE` if it may be sent to the
     /// server: if the token belongs to this server, or if a credential is stored for this server.
+    /// Returns `None` otherwise, or if neither variable is set.
     pub(crate) fn variable_token(
         &self,
         server: &Setting<Server>,

@@ -8,8 +8,8 @@ use secrets_core::model::Clock;
 use super::{open, say};
 use crate::program::config::{AcceptRestore, Failure};
 
-/// Accepts the state of the database, stops its rotations and, unless they are kept, invalidates its
-/// credentials.
+/// Accepts the state of a restored database: stops all rotations and, unless the settings keep the
+/// credentials, invalidates service tokens, sessions, invitations and device logins.
 pub(super) async fn run(
     settings: AcceptRestore,
     unknown: Vec<String>,

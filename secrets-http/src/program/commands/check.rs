@@ -63,8 +63,8 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
     Ok("the configuration, the keys and the database are valid".to_owned())
 }
 
-/// Returns a message if `serve` would create or migrate the tables of the database. Prints a message
-/// if a later version has migrated them.
+/// Returns a message if `serve` would create or migrate the tables of the database. Prints a
+/// message if a later version has migrated them.
 fn to_migrate(state: SchemaState) -> Option<String> {
     match state {
         SchemaState::Current => None,

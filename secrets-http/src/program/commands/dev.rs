@@ -103,9 +103,9 @@ pub(super) async fn run(
     serve::until_stopped(served, listener, None, dev.service, clock).await
 }
 
-/// Returns the base URL of links: the configured URL, or else the address of the listener, which is
-/// then stored in the settings. Pages that are opened under another host name of this machine, such
-/// as `localhost` instead of `127.0.0.1`, then count as pages of another site.
+/// Returns the base URL of links: the configured URL, or else the URL of the listener, which is
+/// then also stored in the settings. A page opened under another host name of this machine, such as
+/// `localhost` instead of `127.0.0.1`, then counts as a page of another site.
 fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
     if let Some(base) = &settings.public_url {
         return Ok(base.clone());

@@ -148,7 +148,7 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
     )
 }
 
-/// Returns the copy of the database's epoch; `None` if none is configured.
+/// Returns the file with the copy of the database's epoch; `None` if no file is configured.
 pub(super) fn epochs(database: &DatabaseSettings) -> Option<Arc<dyn EpochStore>> {
     let path = database.epoch_path.clone()?;
     Some(Arc::new(EpochFile::new(path)))
@@ -188,8 +188,8 @@ impl Verifier {
         }
     }
 
-    /// Fetches the public keys of the identity provider. If they cannot be fetched, returns the
-    /// reason.
+    /// Fetches the public keys of the identity provider, if tokens are verified with them. Fails
+    /// with the reason if the keys cannot be fetched.
     pub(super) async fn warm(&self) -> Result<(), String> {
         let Self::Provider(verifier) = self else { return Ok(()) };
         match verifier.warm().await {

@@ -1,4 +1,4 @@
-//! `restore`: verifies a backup, and replaces the database by it.
+//! `restore`: verifies a backup, and replaces the database with it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use secrets_core::store;
 use super::{doctor, open, say};
 use crate::program::config::{Exit, Failure, Restore};
 
-/// Verifies a backup with the root key, and replaces the database by a copy of the backup. Changes
-/// nothing if the verification fails.
+/// Verifies a backup with the root key, and replaces the database with a copy of the backup.
+/// Changes nothing if the verification fails.
 pub(super) async fn run(
     restore: Restore,
     unknown: Vec<String>,

@@ -34,7 +34,7 @@ pub(super) async fn run(
     let tls = open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     let sign_in = verifier.browser_sign_in(settings.sign_in);
-    // Before a database is created or migrated.
+    // Opened first, so that no database is created or migrated if the root keys are unavailable.
     let root_keys = root_key::open(settings.root_keys).await?;
     let store = open::store(&settings.database).await?;
     let is_only_node = settings.database.location.is_exclusive();

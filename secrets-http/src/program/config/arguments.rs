@@ -369,8 +369,8 @@ fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// Returns the value of an argument, or `None` if the argument is not given or the command does not
-/// have it. clap panics if the command should have the argument, but no argument has this ID.
+/// Returns the value of an argument; `None` if the argument is not given or `has_argument` is
+/// false. Panics if `has_argument` is true and the command defines no argument with this ID.
 fn value_if<T: Clone + Send + Sync + 'static>(
     has_argument: bool,
     matches: &ArgMatches,

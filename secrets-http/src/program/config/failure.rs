@@ -13,8 +13,8 @@ pub enum Exit {
     Tampered = 65,
     /// The database holds data, but the keys to decrypt it are missing.
     OrphanData = 66,
-    /// The database was replaced by an earlier state of it, or is not the database to which the copy
-    /// of the epoch belongs.
+    /// The database was replaced by an earlier state of it, or is not the database to which the
+    /// copy of the epoch belongs.
     RolledBack = 67,
     /// The database is unavailable or unusable.
     Database = 69,

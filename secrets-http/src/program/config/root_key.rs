@@ -1,5 +1,5 @@
-//! Settings of the root keys. A root key is given as a value, as a command that prints it, or as the
-//! URL of a key in a key service.
+//! Settings of the root keys. A root key is given as a value, as a command that prints it, or as
+//! the URL of a key in a key service.
 
 use hyper::Uri;
 use zeroize::Zeroizing;

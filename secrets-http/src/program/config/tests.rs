@@ -52,7 +52,7 @@ fn served(line: &str, others: &[&str]) -> Result<Settings, Failure> {
 }
 
 fn file(text: &str) -> NamedTempFile {
-    // The target folder holds PROFILE/deps/TEST.
+    // The test program is the file `PROFILE/deps/TEST` in the target folder.
     let program = std::env::current_exe().unwrap();
     let folder = program.ancestors().nth(3).unwrap().join("test/tmp");
     std::fs::create_dir_all(&folder).unwrap();

@@ -24,7 +24,7 @@ use crate::serve::reply::Envelope;
 pub struct RootKeySettings {
     /// Current root key.
     pub current: Box<RootKeySource>,
-    /// Previous root key, which is being replaced by the current root key.
+    /// Previous root key; `None` if no root key is being replaced.
     pub previous: Option<Box<RootKeySource>>,
 }
 
@@ -49,7 +49,7 @@ pub enum RootKeySource {
         /// Token with which the service authenticates to the Vault or OpenBao server.
         token: Hidden<Zeroizing<String>>,
     },
-    /// Key of AWS KMS, which never leaves the service.
+    /// Key of AWS KMS, which never leaves KMS.
     AwsKms {
         /// Environment variable of the setting, for messages.
         variable: String,
@@ -89,7 +89,7 @@ pub struct DatabaseSettings {
     pub location: Location,
     /// Options for opening the database.
     pub options: StoreOptions,
-    /// File with a copy of the database's epoch.
+    /// File with a copy of the database's epoch; `None` if no copy is kept.
     pub epoch_path: Option<PathBuf>,
 }
 

@@ -24,10 +24,11 @@ struct Inner {
 
 #[derive(Default)]
 enum State {
-    /// The body is not counted, because the caller has no account or the body is small.
+    /// The body is not counted, because the caller has no account or is not authenticated yet.
     #[default]
     Uncounted,
-    /// The body has not been announced.
+    /// The body will be counted for this account when it is announced. A small body, of at most
+    /// [`PART`] bytes, is never announced.
     Expected(Arc<MemoryBudget>, UserId),
     /// A reservation is changing. Its memory is released if the request is canceled meanwhile.
     Waiting,
@@ -73,7 +74,8 @@ impl BodyMemory {
         .await
     }
 
-    /// Changes the state, and counts the time.
+    /// Replaces the state with the result of `change`, and adds the duration of `change` to the
+    /// total waiting time. `change` receives the old state and the total waiting time so far.
     async fn change(
         &self,
         change: impl AsyncFnOnce(State, Duration) -> Result<State, Error>,

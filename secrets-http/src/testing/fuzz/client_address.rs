@@ -15,7 +15,8 @@ const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 /// IP address of a client, outside the networks of trusted proxies.
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
-/// Determines the client address of a request whose headers are the lines of the input.
+/// Determines the client address of a request whose `X-Forwarded-For` headers are the lines of the
+/// input, and checks that a client cannot forge it. Also parses the input as a list of networks.
 pub fn forwarded_for(bytes: &[u8]) {
     if let Ok(list) = std::str::from_utf8(bytes) {
         networks(list);

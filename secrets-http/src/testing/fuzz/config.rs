@@ -20,9 +20,9 @@ const MARK: &[u8] = b"kvcZq7Xw3Jv9";
 /// Prefix of the names of the environment variables that are settings.
 const VARIABLE: &str = "SECRETS_";
 
-/// Reads a configuration, as given and with marked values, and checks that no failure message repeats
-/// a value. The lines of the input before the line `---` are environment variables and arguments, the
-/// lines after it are the configuration file.
+/// Reads a configuration, as given and with marked values, and checks that no failure message
+/// repeats a value. The lines of the input before the line `---` are environment variables and
+/// arguments, the lines after it are the configuration file.
 pub fn config(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let lower = text.to_ascii_lowercase();
@@ -62,8 +62,8 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// Inserts the mark into the middle of the value in a line of the form `name=value`. Leaves out
-/// quoted names and inline tables, where the mark could become a part of a name, which a failure may
-/// repeat.
+/// quoted names and inline tables, where the mark could become a part of a name, which a failure
+/// may repeat.
 fn marked(line: &str) -> String {
     let pair = line.split_once('=');
     let pair = pair.filter(|(name, value)| !name.contains(['"', '\'']) && !value.contains('{'));

@@ -85,7 +85,7 @@ pub fn request(bytes: &[u8]) {
     });
 }
 
-/// Replaces each word `TOKEN` in the input by the credential.
+/// Replaces each word `TOKEN` in the input with the credential.
 fn replaced(mut bytes: &[u8], token: &[u8]) -> Vec<u8> {
     let mut input = Vec::with_capacity(bytes.len() + token.len());
     while let Some(place) = place(bytes, PLACEHOLDER) {

@@ -9,7 +9,8 @@ use crate::serve::target::Target;
 /// Constant text of an error message, which does not count as a repetition of the input.
 const RULE: &str = "project is a required query parameter";
 
-/// Parses the input as the path of a request.
+/// Parses the input as the path of a request, and checks that its segments are safe and decoded
+/// once.
 pub fn path(bytes: &[u8]) {
     let Ok(path) = std::str::from_utf8(bytes) else { return };
     let decoded = match segments(path) {
@@ -34,7 +35,8 @@ pub fn path(bytes: &[u8]) {
     assert_eq!(segments(&again), Ok(decoded), "an encoded path leads to the same place");
 }
 
-/// Parses the input as the query of a request of External Secrets Operator.
+/// Parses the input as the query of a request of External Secrets Operator. Checks the values, and
+/// that no error repeats the input.
 pub fn query(bytes: &[u8]) {
     const NAMES: [&str; 3] = ["project", "env", "key"];
     let Ok(query) = std::str::from_utf8(bytes) else { return };

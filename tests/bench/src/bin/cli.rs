@@ -152,7 +152,7 @@ fn outages(program: &str, server: &Server, home: &Path) -> Result<(), Failure> {
     let address = format!("unix:path={}", socket.display());
     let token = home.join("token");
     fs::write(&token, &server.token)?;
-    // In another home folder, so that the stored credential stays.
+    // Uses another home folder, so that the stored credential stays.
     let other = server.data.path().join("other");
     fs::create_dir(&other)?;
     let mut login = signed_in(&[program, "login", &server.url, "--token-stdin"], &other);

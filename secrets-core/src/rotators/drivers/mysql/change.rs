@@ -46,7 +46,8 @@ pub(super) async fn apply(
         let create =
             format!("CREATE USER IF NOT EXISTS {user} {clause} ACCOUNT LOCK{fence_attribute}");
         session.run(&Zeroizing::new(create)).await?;
-        // The administrator cannot see this user, so it may not belong to a rotation.
+        // The user existed before, but the administrator cannot read its attributes, so the user
+        // may not belong to a rotation.
         if session.server.has_attributes() && !exists(session, fence, &apply.login.username).await?
         {
             return Err(Fault::Privilege.into());
@@ -74,9 +75,9 @@ pub(super) async fn lock(
 
 impl Secret {
     /// Creates the clause that sets the password of `login`. MariaDB gets a password hash, unless a
-    /// password validation plugin must see every password. MySQL gets the password itself and omits
-    /// it from its own logs; sending a hash would gain nothing, because MySQL asks for the password
-    /// at the next login.
+    /// password validation plugin must check every password. MySQL gets the password itself and
+    /// omits it from its own logs; sending a hash would gain nothing, because MySQL requests the
+    /// password at the next login.
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
@@ -119,8 +120,8 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
     }
 }
 
-/// Reads the identity (server ID) of a MySQL server. A changed identity is not an error, because a
-/// failover changes the identity too.
+/// Reads the identity (server ID) of a MySQL server; `None` for MariaDB. A changed identity is not
+/// an error, because a failover changes the identity too.
 async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> {
     if session.server.is_mariadb {
         return Ok(None);

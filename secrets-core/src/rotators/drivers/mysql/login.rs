@@ -3,7 +3,7 @@
 //! Two authentication plugins are supported: `caching_sha2_password` of MySQL 8 and
 //! `mysql_native_password` of MariaDB. A server's request for another plugin is refused. With both
 //! plugins, the client responds to a nonce from the server with a hash of nonce and password. The
-//! plugin `caching_sha2_password` may also ask for the password itself within TLS; the
+//! plugin `caching_sha2_password` may also request the password itself within TLS; the
 //! administrator's password is then sent only to a server that was verified by its certificate. The
 //! hash does not verify the server, and a malicious server could use it to guess the password
 //! offline. Therefore `verify-full` is recommended.
@@ -225,7 +225,8 @@ pub(super) fn refusal(mut parts: Parts<'_>, stage: Stage) -> Result<TargetError,
 }
 
 impl Server {
-    /// Parses a server version such as `9.7.4`, `10.11.19-MariaDB` or `5.5.5-10.11.19-MariaDB`.
+    /// Parses a server version such as `9.7.4`, `10.11.19-MariaDB` or `5.5.5-10.11.19-MariaDB`;
+    /// `None` unless the version begins with three numbers.
     fn parse(version: &[u8]) -> Option<Self> {
         let version = std::str::from_utf8(version).ok()?;
         let is_mariadb = version.contains("MariaDB");

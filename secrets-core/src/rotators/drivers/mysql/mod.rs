@@ -1,7 +1,7 @@
 //! Rotator for MySQL 8 and later, and MariaDB 10.5 and later.
 //!
 //! This module implements the MySQL protocol itself and uses no library: the known libraries send
-//! the password to any server that asks for it within TLS, verified or not, and trust the lengths
+//! the password to any server that requests it within TLS, verified or not, and trust the lengths
 //! that a server announces.
 
 mod change;

@@ -59,7 +59,8 @@ impl Session {
         }
     }
 
-    /// Runs a query whose result is a single value.
+    /// Runs a query whose result is a single value; `None` for NULL or a value that is not UTF-8.
+    /// Fails if there is no row.
     pub(super) async fn value(&mut self, query: &str) -> Result<Option<String>, TargetError> {
         let mut rows = self.run(query).await?;
         let row = rows.pop().ok_or(Fault::Protocol)?;

@@ -24,7 +24,7 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_state};
 use crate::rotators::drivers::tls::{fault_of, server_name};
 
-/// `SSLRequest` message, with which the client asks for TLS: its length and its request code.
+/// `SSLRequest` message, with which the client requests TLS: its length and its request code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// Account that logs in (administrator or rotated user), with its user name and password.
@@ -84,7 +84,7 @@ impl PostgresRotator {
         };
         let seen = Arc::new(Seen::default());
         let outcome = self.attempt(target, credentials, trust, &seen).await;
-        // A server that asks for no password proves nothing, so no changes are made there. For a
+        // A server that requests no password proves nothing, so no changes are made there. For a
         // rotated user, however, only the success of the login matters.
         if outcome.is_err() && seen.let_in() && credentials.who == Who::User {
             return self.attempt(target, credentials, Trust::Open, &Arc::default()).await;
@@ -182,7 +182,8 @@ pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage)
     if let Some(state) = error.code() {
         return of_state(state.code(), stage);
     }
-    // The driver reports most errors as a closed connection, even if the driver closed it.
+    // The client library reports most errors as a closed connection, even if the server did not
+    // close the connection.
     if seen.has_ended() {
         return Fault::Unreachable.into();
     }

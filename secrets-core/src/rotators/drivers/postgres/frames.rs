@@ -33,16 +33,16 @@ const AUTHENTICATION: u8 = b'R';
 /// Trust in a server, which determines the authentication requests that the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// The server was verified by its certificate. It may ask for a proof of the password, for the
-    /// password itself, or for nothing.
+    /// The server was verified by its certificate. It may request a proof of the password, the
+    /// password itself, or no authentication.
     Proven,
-    /// TLS without verification of the server. The server may only ask for a proof of the password
+    /// TLS without verification of the server. The server may request only a proof of the password
     /// with channel binding, which is useless to an attacker between client and server.
     Bound,
-    /// No TLS, permitted by the operator. The server may ask for a proof of the password, or for
-    /// nothing.
+    /// No TLS, permitted by the operator. The server may request a proof of the password, or no
+    /// authentication.
     Plain,
-    /// Second try of a login for which the server asked for no authentication on the first try. Any
+    /// Second try of a login for which the server requested no authentication on the first try. Any
     /// authentication request is now an error.
     Open,
 }
@@ -63,7 +63,7 @@ impl Seen {
         self.refused.get().copied()
     }
 
-    /// True if the server asked for no authentication during the login.
+    /// True if the server requested no authentication during the login.
     pub(super) fn let_in(&self) -> bool {
         self.let_in.load(Ordering::Relaxed)
     }
@@ -180,7 +180,7 @@ impl Frames {
                 if binds || self.trust != Trust::Bound { Ok(()) } else { Err(self.unproven()) }
             }
             11 if iterations(body).is_some_and(|count| count <= MAX_ITERATIONS) => Ok(()),
-            // The server's proof that it knows the password too.
+            // Server signature: a proof that the server has the password or its verifier.
             12 if body.starts_with(b"v=") => Ok(()),
             11 | 12 => Err(Fault::Protocol),
             _ => Err(Fault::Unsupported),
@@ -196,7 +196,7 @@ impl Frames {
 }
 
 /// Parses the iteration count (`i=`) in the first SCRAM message of the server (RFC 5802, section
-/// 7).
+/// 7); `None` if the count is missing or not a number.
 fn iterations(body: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(body).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()

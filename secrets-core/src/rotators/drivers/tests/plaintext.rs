@@ -29,8 +29,8 @@ pub(in crate::rotators::drivers) fn target(kind: DatabaseKind) -> Target {
     }
 }
 
-/// Creates three dialers. Their policies do not list the server, list it by its name, and list it
-/// by its address.
+/// Creates three dialers, with an egress policy that does not list the server, one that lists its
+/// name, and one that lists its address.
 pub(in crate::rotators::drivers) fn dialers() -> [Arc<Dialer>; 3] {
     ["10.0.0.0/8", "db.example.com", "8.8.8.8"]
         .map(|list| Arc::new(Dialer::new(EgressPolicy::parse(list).unwrap())))

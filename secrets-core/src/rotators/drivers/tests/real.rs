@@ -244,7 +244,7 @@ async fn mariadb_is_sent_a_hash() {
     }
 }
 
-/// Checks that an unverified MySQL server does not get the administrator's password. MySQL asks for
+/// Checks that an unverified MySQL server does not get the administrator's password. MySQL requests
 /// the password if it has not cached it.
 #[tokio::test]
 async fn an_unverified_mysql_gets_no_administrator_password() {

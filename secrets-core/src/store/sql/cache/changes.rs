@@ -1,4 +1,4 @@
-//! Record of the changes in the database, by record ID. With it, the cache finds out if a cached
+//! Record of the changes in the database, by record ID. The cache uses it to check if a cached
 //! record is still current.
 
 use std::collections::BTreeSet;
@@ -154,7 +154,7 @@ impl Drop for RunningCommit {
                 Some(running.saturating_sub(1) * RUNNING + before.max(now))
             };
             let counter = self.changes.counter(*stripe);
-            // The closure never refuses.
+            // The closure always returns `Some`, so the update succeeds.
             let _ = counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, end);
         }
     }

@@ -1,4 +1,4 @@
-//! Cache of records.
+//! Cache of records that readers load from an SQL database.
 //!
 //! The cache holds records as they are stored: secrets and project keys stay encrypted. A cached
 //! record is used only while it is [current](Changes), which means unchanged in the database. So a
@@ -6,8 +6,8 @@
 //! the same point in time.
 //!
 //! An SQLite database is written by this process only, and its connection reports each change. On
-//! PostgreSQL, where other nodes write too, each reader first asks for the changes that were committed
-//! since the last query (`postgres/changes.rs`).
+//! PostgreSQL, where other nodes write too, each reader first queries the changes that were
+//! committed since the last query (`postgres/changes.rs`).
 
 mod changes;
 mod view;
@@ -158,7 +158,7 @@ impl Cache {
         Self { entries, changes: Arc::new(Changes::new()), hits, misses }
     }
 
-    /// Returns the changes with which the cache decides if a cached record is current.
+    /// Returns the changes that determine if a cached record is current.
     pub(super) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }

@@ -11,10 +11,10 @@ fn statements(migration: &str) -> Vec<String> {
     statements.filter(|statement| !statement.is_empty()).collect()
 }
 
-/// True if programs that do not have the migration can run while and after it runs: the migration
-/// only adds tables, rows, indexes of these tables, and columns that are empty or have a constant
-/// default. (An index of an existing table, and another default, would delay writes meanwhile; but an
-/// index of a table in [`SMALL`] is built in a second. A foreign key would refuse deletions.)
+/// True if programs that do not have the migration can run during and after the migration: it only
+/// adds tables, rows, indexes of these tables or of tables in [`SMALL`], and columns that are empty
+/// or have a constant default. An index of a large existing table, or another default, would delay
+/// writes. A foreign key would prevent deletions.
 fn is_expansion(migration: &str) -> bool {
     let mut created = Vec::new();
     statements(migration).iter().all(|statement| {
@@ -171,7 +171,7 @@ mod postgres {
         earlier.run_direct(Some(25), &mut connection, false).await.unwrap();
         let state = SchemaState::Older { version: 25, is_compatible: false };
         assert_eq!(inspect(&database.url()).await.unwrap(), state);
-        // As a backup with `pg_dump` does.
+        // Holds the same lock as a backup with `pg_dump`.
         let mut backup = connect(&database).await;
         execute(&mut backup, "BEGIN; LOCK TABLE tokens IN ACCESS SHARE MODE").await;
         let url = database.url();

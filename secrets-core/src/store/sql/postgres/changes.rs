@@ -1,10 +1,11 @@
 //! Changes of cached records that any node has committed.
 //!
 //! Triggers insert each change into the table `changed_counters`, in the transaction of the change.
-//! Before a reader uses the cache, the [`Follower`] asks the database for the changes that were
-//! committed since its last query, and for the snapshot of this query: the transactions that it saw.
-//! One query serves all readers that wait. So the cache returns no record that was changed before
-//! the reader started, on whatever node, and the clocks of the nodes do not matter.
+//! Before a reader uses the cache, the [`Follower`] queries the changes that were committed since
+//! its last query, and the snapshot of the new query: the set of transactions that are visible to
+//! it. One query serves all readers that wait. So a reader gets no old version of a record that any
+//! node changed before the reader started, and differences between the clocks of the nodes have no
+//! effect.
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -78,8 +79,8 @@ const PRUNE: &str = "
 /// Interval between two deletions of old changes. A change is deleted after one to two intervals.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Source of the changes of cached records. Each set of connection pools has its own, because the
-/// pools of another server see other transactions.
+/// Source of the changes of cached records. Each set of connection pools has its own, because
+/// another server has other transactions.
 #[derive(Default)]
 pub(super) struct Follower {
     /// Number of connections that were opened for the queries.
@@ -96,8 +97,8 @@ pub(super) struct Follower {
 struct Seen {
     server: String,
     /// Number of connections that had been opened for the queries at that time. If the number has
-    /// changed, the server may have crashed, and may have assigned transaction IDs again that were
-    /// lost.
+    /// changed, the server may have crashed, and may have assigned the IDs of lost transactions
+    /// again.
     opened: u64,
     snapshot: String,
 }
@@ -159,7 +160,7 @@ impl Follower {
         updated.and_then(|()| ended.view(cache))
     }
 
-    /// Asks the database for the changes since the last query, and adds them to those of the cache.
+    /// Queries the changes since the last query, and adds them to the changes of the cache.
     async fn query(
         &self,
         last: &mut Option<Seen>,

@@ -54,9 +54,9 @@ async fn keeps_sessions(
     if backend(one).await? != own {
         return Ok(false);
     }
-    // In transaction mode, the process of the first session is free now, and a transaction of the
-    // other session gets it, unless the pooler has several processes: then the first session gets
-    // another process.
+    // In transaction mode, the pooler assigns the process of the first session, which is free now,
+    // to the transaction of the other session. If it has several processes, the first session gets
+    // another process instead.
     let mut transaction = other.begin().await?;
     let is_shared = backend(&mut transaction).await? == own;
     let is_kept = backend(one).await? == own;

@@ -6,9 +6,9 @@ use super::Db;
 use super::tables::secret_writes::{REPLACE, RESIZE, RETAIN, push_next};
 use crate::store::SecretRecord;
 
-/// `WITH` clause that limits the table `next` to the secrets that this statement has replaced.
-/// Another secret may have been changed by a transaction that was committed while this statement
-/// waited for its lock.
+/// `WITH` clause that limits the table `next` to the secrets that this statement has replaced. A
+/// secret is not replaced if another transaction changed it while this statement waited for the
+/// lock of its row.
 const ONLY_REPLACED: &str =
     "WITH next AS (SELECT next.* FROM next JOIN replaced ON replaced.id = next.id)";
 

@@ -1,9 +1,9 @@
 //! The servers of a database, of which one accepts writes: the primary.
 //!
-//! When a standby is promoted, the store finds the new primary by itself. A task checks every
-//! server twice a second. If several servers accept writes, the one with the highest timeline is
-//! the primary: PostgreSQL begins a new timeline at each promotion, so an old primary that was cut
-//! off from the other servers has a lower timeline.
+//! When a standby is promoted, the store switches to the new primary automatically. A task checks
+//! every server twice a second. If several servers accept writes, the one with the highest timeline
+//! is the primary: PostgreSQL begins a new timeline at each promotion, so an old primary that was
+//! cut off from the other servers has a lower timeline.
 
 use std::mem;
 use std::sync::{Arc, PoisonError};
@@ -99,7 +99,8 @@ impl Drop for Watch {
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     let options: PgConnectOptions =
         url.parse().map_err(|error| error::not_opened(error, passes))?;
-    // Connection poolers refuse the parameter, and no column is a floating-point number.
+    // Not sent, because connection poolers refuse the parameter, and no column is a floating-point
+    // number.
     let options = options.extra_float_digits(None);
     Ok(match options.get_application_name() {
         Some(_) => options,
@@ -116,7 +117,7 @@ async fn follow(
     let mut probes = servers.probes();
     loop {
         sleep(INTERVAL).await;
-        // A server with a lower timeline than the last primary has not seen all commits.
+        // A server with a lower timeline than the last primary may not have all commits.
         let found = newest(&mut probes).await;
         let Some((index, timeline)) = found.filter(|(_, timeline)| *timeline >= primary.timeline)
         else {

@@ -222,7 +222,7 @@ async fn a_transaction_with_a_failed_statement_is_not_committed() {
 #[tokio::test]
 async fn a_pool_whose_calls_are_not_answered_fails_the_health_check() {
     let database = TestDatabase::create().await;
-    // Statements wait for the lock, as on a connection that fell silent.
+    // Statements wait for the lock, as on a connection whose server does not respond.
     let url = format!("{}&options[lock_timeout]=0", database.url());
     let mut options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
     // The only connection for reads is not free before the health check ends.

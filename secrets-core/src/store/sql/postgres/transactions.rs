@@ -64,7 +64,7 @@ impl Transaction {
         _is_long: bool,
     ) -> StoreResult<Self> {
         let pooled = WriteQueue::acquire(pools, acquire, limit).await?;
-        // Open already, so that a transaction whose beginning was cancelled is rolled back.
+        // `is_open` is true before `BEGIN` runs, so that a cancelled `BEGIN` is rolled back too.
         let mut transaction = Self { pooled, is_open: true, cache: pools.cache.clone() };
         transaction.pooled.begin(BEGIN, transaction.cache.as_ref()).await?;
         Ok(transaction)
@@ -92,7 +92,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Rolls the transaction back. It has seen only committed changes of other transactions.
+    /// Rolls the transaction back. Waits for no other transaction, because this one has read only
+    /// their committed changes.
     #[expect(clippy::unused_async, reason = "has the same signature on SQLite")]
     pub(super) async fn roll_back(self) -> StoreResult<()> {
         Ok(())

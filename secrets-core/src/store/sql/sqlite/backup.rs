@@ -128,7 +128,7 @@ impl Restore {
     fn remove_copy(&self) {
         let companions = COMPANIONS.map(|suffix| beside(&self.copy, suffix));
         for file in companions.iter().chain([&self.copy]) {
-            // Usually, there is none.
+            // Usually, the file does not exist.
             drop(fs::remove_file(file));
         }
     }

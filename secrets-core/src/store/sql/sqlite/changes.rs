@@ -13,8 +13,8 @@ use super::tables::pooled::Waits;
 use crate::store::StoreResult;
 
 /// Temporary table into which the triggers insert the index of a change counter of [`Changes`] for
-/// each change. A hook of the connection sees each insert; the trigger then deletes the row, so
-/// that the table stays empty.
+/// each change. A hook of the connection is called for each insert; the trigger then deletes the
+/// row, so that the table stays empty.
 const TABLE: &str = "changed_counters";
 
 /// Source of the changes of cached records. No query is needed: the connection that writes reports

@@ -3,7 +3,8 @@
 //! By default, SQLite makes a checkpoint in the commit after which the `-wal` file has 1,000 pages,
 //! and all reads and writes wait for it: with large imports, tens of milliseconds each time. The
 //! task makes checkpoints on a connection of its own, and no request waits for them. So only a few
-//! pages are left when a commit makes a checkpoint, after which the file begins again.
+//! pages are left to copy when a commit makes a checkpoint. After that, SQLite overwrites the
+//! `-wal` file from its beginning.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Transactions of an SQLite database, which can share a commit (group commit).
 //!
 //! SQLite has one writer at a time, and each commit waits for the disk. So a transaction that ends
-//! while others wait to begin is not committed alone: the next one begins inside it, as a savepoint,
-//! and so on. The last one commits the whole group. A transaction counts as committed when its
-//! group is committed; if that fails, all of its group fail.
+//! while others wait to begin is not committed alone: the next one begins inside it, as a
+//! savepoint, and so on. The last one commits the whole group. A transaction counts as committed
+//! when its group is committed; if that commit fails, all transactions of the group fail.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -29,9 +29,9 @@ use crate::store::{StoreError, StoreResult};
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// SQL statement that begins a transaction inside a group, as a savepoint. The driver's own
-/// savepoints are not used, because the driver does not know if a statement that was cancelled has
-/// run. A savepoint is not released: a later one with the same name hides it, and the commit ends
-/// all of them.
+/// savepoints are not used, because the driver does not record if a cancelled statement has run. A
+/// savepoint is not released: a later one with the same name hides it, and the commit ends all
+/// savepoints.
 const SAVEPOINT: &str = "SAVEPOINT in_group";
 const ROLL_BACK_TO: &str = "ROLLBACK TO in_group";
 
@@ -66,7 +66,7 @@ struct Waiter {
 /// in the queue.
 pub(super) struct Turn(Option<Arc<WriteQueue>>);
 
-/// Object that a waiting caller receives.
+/// Right or group that is passed to a waiting caller.
 enum Handed {
     /// The right to use the connection, which the caller must still acquire.
     Turn(Turn),
@@ -81,7 +81,7 @@ enum Wait {
     Urgent,
     /// A transaction that can share its commit.
     Short,
-    /// A transaction that shares no commit, because others would wait long for its end.
+    /// A transaction that shares no commit, because others would have to wait too long for its end.
     Long,
 }
 
@@ -95,7 +95,7 @@ struct Group {
     cache: Option<Arc<Cache>>,
     /// True while a transaction of the database may be open.
     is_open: bool,
-    /// True if the first transaction is long. It then shares no commit.
+    /// True if the first transaction is long. No other transaction then joins the group.
     is_long: bool,
     /// True while the savepoint of a transaction that has not ended is open.
     has_savepoint: bool,
@@ -152,7 +152,7 @@ impl Drop for Turn {
             };
             let Some(next) = next else { return };
             match next.sender.send(Handed::Turn(Self(Some(queue)))) {
-                // The waiter gave up.
+                // The caller no longer waits.
                 Err(Handed::Turn(mut turn)) => match turn.0.take() {
                     Some(returned) => queue = returned,
                     None => return,
@@ -331,7 +331,7 @@ impl Group {
         }
     }
 
-    /// Reports the success to all members, and passes the connection on.
+    /// Reports the success to all members, and [releases](Self::release) the connection.
     fn succeed(mut self) {
         for member in self.members.drain(..) {
             member.send(Ok(())).ok();
@@ -369,7 +369,7 @@ impl Group {
             let next = lock(&queue.0).next(group.is_open);
             let Some(next) = next else { return Some(group) };
             match next.sender.send(Handed::Group(Box::new(Transaction(Some(group))))) {
-                // The waiter gave up.
+                // The caller no longer waits.
                 Err(Handed::Group(mut transaction)) => group = transaction.0.take()?,
                 _ => return None,
             }

@@ -20,7 +20,8 @@ struct State {
     /// Number of calls in progress.
     waiting: u32,
     /// Time of the last response if other calls were in progress then; otherwise the start of the
-    /// first call after that response. Stays the same when a call ends without a response.
+    /// first call after that response. `None` if no call is in progress, unless there was no
+    /// response for 3 seconds.
     since: Option<Instant>,
 }
 
@@ -36,8 +37,8 @@ impl Answers {
         Call(self)
     }
 
-    /// True if the database has not responded to any call for some seconds, although calls were
-    /// made.
+    /// True if the database has not responded to any call for more than 3 seconds, although calls
+    /// were made.
     pub(super) fn is_stalled(&self) -> bool {
         self.state().since.is_some_and(|since| since.elapsed() > STALLED_AFTER)
     }
@@ -51,7 +52,7 @@ impl Call<'_> {
     /// Ends the call, because the database has responded with a result or an error.
     pub(super) fn answered(self) {
         let mut state = self.0.state();
-        // This call is still counted.
+        // `waiting` still includes this call.
         state.since = (state.waiting > 1).then(Instant::now);
     }
 }
@@ -60,7 +61,7 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.waiting -= 1;
-        // A call that was dropped soon shows nothing: its caller did not want the answer.
+        // A call that was dropped early does not count: its caller did not wait for a response.
         let is_young = |since: &Instant| since.elapsed() < STALLED_AFTER;
         if state.waiting == 0 && state.since.as_ref().is_some_and(is_young) {
             state.since = None;

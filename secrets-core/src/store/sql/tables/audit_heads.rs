@@ -58,8 +58,8 @@ impl Session<Transaction> {
     }
 }
 
-/// Returns the start and end of the audit chains of these teams. `lock` is
-/// the SQL clause that locks the rows, or empty.
+/// Returns the start and end of the audit chains of these teams. `lock` is the SQL clause that
+/// locks the rows, or an empty string.
 pub(super) async fn heads_among<C: Connected>(
     session: &mut Session<C>,
     teams: &[Option<TeamId>],

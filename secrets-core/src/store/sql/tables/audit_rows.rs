@@ -12,8 +12,8 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Possible numbers of audit entries that one SQL statement inserts. There are few, so that the
-/// statements are kept prepared.
+/// Possible numbers of audit entries that one SQL statement inserts. There are only four, so that
+/// the prepared statements are reused.
 const SIZES: [usize; 4] = [64, 16, 4, 1];
 
 /// Splits audit entries into parts of 64, 16, 4 or 1 entries, each of which one SQL statement

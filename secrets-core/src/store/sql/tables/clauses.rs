@@ -10,8 +10,8 @@ macro_rules! shown_scans {
 }
 
 /// `FROM` item for the projects of a team ($1) that are not purged: those that are not deleted, and
-/// those that were deleted after the Unix epoch ($2) or at that time. Two queries, because SQLite
-/// would find the rows of a condition with `OR` in the index by the team alone.
+/// those that were deleted after the Unix epoch ($2) or at that time. Two queries, because with an
+/// `OR` condition, SQLite would use only the team column of the index.
 macro_rules! unpurged_projects {
     () => {
         "(SELECT id FROM projects WHERE team_id = $1 AND deleted_at IS NULL

@@ -22,7 +22,7 @@ impl<C: Connected> KeyReads for Session<C> {
         before: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectKeyRecord>> {
-        // Keys that were created by earlier versions have the age of their project.
+        // Keys of earlier program versions have no creation time: that of their project is used.
         let statement = sqlx::query(
             "SELECT y.project_id AS id, y.version, y.kek_id, y.wrapped
              FROM project_keys y JOIN projects p ON p.id = y.project_id
@@ -115,7 +115,7 @@ impl KeyWrites for Session<Transaction> {
     }
 
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()> {
-        // First, so that the row of the key before is locked: a purge changes and deletes it.
+        // First, to lock the row of the previous key, which a purge would change and delete.
         let statement = sqlx::query(
             "UPDATE project_keys SET replaced_at = $1
              WHERE project_id = $2 AND version < $3 AND replaced_at IS NULL

@@ -182,8 +182,8 @@ impl Store for SqlStore {
         let pools = self.pools();
         let probes = [pools.reading(), pools.reading_audit_log(), pools.writing()];
         let probes = probes.into_iter().filter(|(_, waits)| waits.answers.is_stalled());
-        // A pool that was stalled is used, so that its state does not depend on the requests of
-        // clients, which stay away from an unhealthy node.
+        // A stalled pool is checked too. Otherwise, only a request could show that it responds
+        // again, and an unhealthy node may get no requests.
         let probes = probes.map(|pool| clock(pool, self.timeouts.ping));
         let pinged = try_join(clock(pools.pinging(), self.timeouts.ping), try_join_all(probes));
         let pinged = timeout(self.timeouts.ping, pinged).await;
@@ -191,7 +191,8 @@ impl Store for SqlStore {
     }
 }
 
-/// Returns the time of the database server, through a connection of this pool.
+/// Returns the time of the database server, read through a connection of this pool; `None` for
+/// SQLite.
 async fn clock(pool: (&Pool<Db>, &Waits), limit: Duration) -> StoreResult<Option<Time>> {
     let mut pooled = Pooled::acquire(pool, limit).await?;
     let (connection, limit) = pooled.parts();

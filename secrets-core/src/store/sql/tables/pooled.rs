@@ -176,7 +176,7 @@ impl Pooled {
         self.commit = cache.map(|cache| cache.changes().begin_commit());
         let (connection, limit) = self.parts();
         if Manager::get_transaction_depth(connection) != 1 {
-            // The driver would report a success.
+            // Without this check, the driver would report a success.
             return Err(error::unavailable("the transaction was rolled back"));
         }
         limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
@@ -203,7 +203,7 @@ impl Pooled {
 }
 
 impl StatementLimit {
-    /// Runs an SQL statement with the timeout. Fails as unavailable if the timeout is reached.
+    /// Runs an SQL statement with the timeout. Fails with `Unavailable` if the timeout is reached.
     pub(in super::super) async fn apply<T>(
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,
@@ -243,8 +243,8 @@ impl Drop for Pooled {
             }
             return;
         }
-        // Returning a connection sends a rollback, if one is due, and waits for the answer. Without
-        // a runtime the connection is closed.
+        // Returning a connection sends a rollback, if one is needed, and waits for the response.
+        // Without a runtime, the connection is closed.
         let returning = connection.return_to_pool();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {

@@ -321,7 +321,7 @@ const PURGE_BATCHES: [&str; 11] = [
          (SELECT x.token_id, x.environment_id FROM environments e
           JOIN token_environments x ON x.environment_id = e.id
           WHERE e.project_id = $1 LIMIT $2)",
-    // Before the environments, which are deleted in any order.
+    // Removes the references between environments, which are deleted in any order.
     "UPDATE environments SET inherits_from = NULL WHERE id IN
          (SELECT id FROM environments
           WHERE project_id = $1 AND inherits_from IS NOT NULL LIMIT $2)",

@@ -22,8 +22,8 @@ pub(in super::super) async fn state(connection: &mut Connection) -> StoreResult<
     Ok(state)
 }
 
-/// Runs the migrations that have not run yet. Returns an error as the outer result if a migration
-/// fails, and as the inner result for the reasons of [`state`].
+/// Runs the migrations that have not run yet. The outer result is an error if a migration fails;
+/// the inner result is an error if [`state`] fails.
 pub(in super::super) async fn migrate(
     connection: &mut Connection,
 ) -> Result<StoreResult<()>, MigrateError> {

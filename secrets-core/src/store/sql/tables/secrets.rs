@@ -76,7 +76,7 @@ impl<C: Connected> SecretReads for Session<C> {
         limit: u32,
     ) -> StoreResult<Option<Vec<SecretVersion>>> {
         // One statement, so that a concurrent write is seen as a whole or not at all. A secret
-        // without previous versions is one row without a version.
+        // without previous versions is returned as one row without a version.
         let statement = sqlx::query(
             "SELECT v.secret_id AS id, v.version, v.sealed, v.hidden, v.change, v.changed_by,
                  v.changed_at, v.replaced_at
@@ -216,8 +216,7 @@ struct Writes {
 }
 
 impl Session<Transaction> {
-    /// Writes several secrets. Fails with `refusal`, and writes nothing, if not every row is
-    /// written.
+    /// Writes several secrets: all or none. Returns the error `refusal` if a row cannot be written.
     async fn write_all(
         &mut self,
         secrets: &[SecretRecord],
@@ -321,8 +320,8 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
     })
 }
 
-/// Sorts secrets by secret key. This is not done in SQL, because the sort order of the database
-/// depends on its locale.
+/// Sorts secrets by secret key. This is not done in SQL, because the sort order of PostgreSQL
+/// depends on the locale of the database.
 pub(super) fn sort<T: AsRef<SecretRecord>>(secrets: &mut [T]) {
     secrets.sort_unstable_by(|a, b| a.as_ref().key.cmp(&b.as_ref().key));
 }

@@ -22,7 +22,7 @@ const DELETE_CONTENTS: [&str; 6] = [
 
 /// SQL statements that delete scans and rotations of team $1, at most $2 each. The foreign keys
 /// also delete the many rows that refer to them. Rotations are not left to the purge of the
-/// projects, because the service would continue them.
+/// projects, because workers would process them until then.
 const DELETE_IN_BATCHES: [&str; 2] = [
     "DELETE FROM scans WHERE id IN
          (SELECT id FROM scans WHERE team_id = $1 AND project_id IS NULL LIMIT $2)",

@@ -8,8 +8,8 @@ use super::*;
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
-/// Environment variable that tells the test program that it is the child process which a test below
-/// has started.
+/// Environment variable that is set in the child process of a test below, which runs the same test
+/// program.
 const TRUSTING: &str = "SECRETS_TEST_TRUSTING";
 
 async fn secure() -> Issuer {

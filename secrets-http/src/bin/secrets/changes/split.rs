@@ -11,8 +11,8 @@ const MAX_CHANGES: usize = 1_000;
 /// body, minus the JSON text around the changes.
 const MAX_BYTES: usize = 16 * 1024 * 1024 - 64;
 
-/// Divides the changes into consecutive sets that are as large as the limits allow. The order of
-/// the changes stays the same.
+/// Divides the changes into consecutive sets that are as large as the limits allow, in the same
+/// order. A change that is larger than `MAX_BYTES` is in a set of its own.
 pub(super) fn parts(changes: &[Change]) -> Result<Vec<&[Change]>, Failure> {
     let (mut parts, mut start, mut size) = (Vec::new(), 0, 0);
     for (index, change) in changes.iter().enumerate() {

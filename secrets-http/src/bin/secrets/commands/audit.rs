@@ -125,7 +125,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// State of the audit chain of a team.
+/// Result of verifying the audit chain (the chain of hashes of all audit entries) of a team.
 #[derive(Deserialize)]
 struct Chain {
     status: Status,
@@ -196,7 +196,7 @@ impl Audit {
         let mut first = self.filter.from.as_deref().map(start).transpose()?;
         let mut last = query.time().await?;
         if self.limit == 0 {
-            // No entry from before the start is printed, not even one of the last seconds.
+            // Only new entries are printed, not the older ones in the overlap of the time ranges.
             first = first.max(Some(last));
         }
         let mut logs = query.read("desc", self.filter.from.as_deref(), self.limit).await?;
@@ -237,15 +237,16 @@ impl Audit {
 }
 
 impl Query<'_> {
-    /// Returns the time of the service, or of this machine if the response has none.
+    /// Returns the current time: the date of a response of the service, or else the time of this
+    /// machine.
     async fn time(&self) -> Result<Time, Failure> {
         let response = self.service.send(self.request(None).query("limit", "1")).await?;
         let date = response.header("date").map(chrono::DateTime::parse_from_rfc2822);
         Ok(date.and_then(Result::ok).map_or_else(|| SystemClock.now(), |time| time.to_utc()))
     }
 
-    /// Loads audit entries page by page until there are `limit` entries or no more. A page can have
-    /// a cursor although it has no entries.
+    /// Loads at most `limit` audit entries, page by page. A page without entries is the last page
+    /// only if it has no cursor.
     async fn read(
         &self,
         order: &str,
@@ -265,7 +266,7 @@ impl Query<'_> {
             if page.next_cursor.is_none() {
                 break;
             }
-            // With the same cursor again, the log would be read without end.
+            // A service that repeats a cursor would cause an endless loop.
             if page.next_cursor == cursor {
                 return Err(unreadable());
             }
@@ -357,19 +358,19 @@ fn line(entry: &Value) -> String {
     cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// Parses the option `--from` for `--follow`, which compares it with the times of entries. Otherwise,
-/// the service parses it.
+/// Parses the option `--from` for `--follow`, which compares this time with the times of entries.
+/// Without `--follow`, only the service parses the option.
 fn start(text: &str) -> Result<Time, Failure> {
     let rule = "--from: must be a time such as 2026-11-21T12:00:00Z";
     time(text).ok_or_else(|| Failure::new(Exit::Data, rule))
 }
 
-/// Parses a time in RFC 3339.
+/// Parses a time in the format of RFC 3339. Returns `None` if the text is invalid.
 fn time(text: &str) -> Option<Time> {
     chrono::DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }
 
-/// Returns a time in the form of the service's times.
+/// Formats a time as the service does: RFC 3339 in UTC, with microseconds.
 fn text(time: Time) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }

@@ -104,7 +104,7 @@ impl Bundle {
 
 impl Make {
     async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
-        // The files are created first, so that no bundle and no key is lost.
+        // Fail before the request if a file cannot be created: the bundle or key would be lost.
         let file = NewFile::create(&self.file, false)?;
         let key_file =
             self.new_key_file.as_deref().map(|path| NewFile::create(path, false)).transpose()?;
@@ -146,7 +146,7 @@ impl Make {
     }
 }
 
-/// Checks the result of a command that needs no service.
+/// Converts a failure of a command that reads a bundle without the service to a [`Failure`].
 fn checked(result: Result<(), BundleFailure>) -> Result<(), Failure> {
     result.or_else(|failure| match failure {
         BundleFailure::Output(error) => written(Err(error)),

@@ -19,7 +19,7 @@ use crate::service::Service;
 /// Options of the command `secrets diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// Environment, or file. An argument with a dot or a slash is a file, `-` is standard input.
+    /// Environment or file. An argument with a dot or a slash is a file, `-` is standard input.
     a: String,
     /// Environment or file to compare with [default: the environment of the settings is compared
     /// with A].

@@ -104,9 +104,9 @@ impl Session<'_> {
         document::write(&self.environment, &self.environment.entries())
     }
 
-    /// Applies the changes in an edited text. `conflicts` are the keys whose marks of conflicts are
-    /// still in the text: as long as such a key has an entry, nothing is applied, and without an
-    /// entry, the user's change of the secret is discarded.
+    /// Applies the changes in an edited text. `conflicts` are the keys whose conflict marks are
+    /// still in the text. If the text has an entry for such a key, nothing is applied. Otherwise,
+    /// the user's change of this secret is discarded.
     async fn round(
         &mut self,
         text: Zeroizing<String>,
@@ -140,8 +140,8 @@ impl Session<'_> {
         self.apply(&changes, entries).await
     }
 
-    /// Prints a warning if entries still have the mark of a conflict. Returns false if there are
-    /// none.
+    /// Prints a warning and returns true if at least one entry still has a conflict mark: its key
+    /// is in `conflicts`.
     fn reports_open_conflicts(&self, entries: &[Entry], conflicts: &BTreeSet<String>) -> bool {
         let keys = entries.iter().map(|entry| entry.key.as_str());
         let open: Vec<_> = keys.filter(|key| conflicts.contains(*key)).collect();
@@ -205,8 +205,8 @@ impl Session<'_> {
         self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
     }
 
-    /// Asks whether to continue. Returns an error if the user answers no, and `Ok` if the user
-    /// cannot be asked.
+    /// Asks the user whether to continue. Fails if the user answers no. Succeeds without a question
+    /// if the program is not interactive.
     fn asks(&self, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
             return Ok(());
@@ -214,8 +214,8 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Prints a failure, and asks whether to continue. Returns `failure` if the user answers no or
-    /// cannot be asked.
+    /// Prints a failure, and asks the user whether to continue. Returns `failure` as the error if
+    /// the user answers no, or if the program is not interactive.
     fn asks_after(&self, failure: Failure, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);

@@ -145,7 +145,7 @@ async fn earlier_value(
         .query("limit", "1");
     let History { history } = match service.send(request).await {
         Ok(response) => response.json()?,
-        // An inherited secret has no history here.
+        // An environment has no history of a secret that it inherits.
         Err(failure) if failure.exit == Exit::NotFound => return Ok(None),
         Err(failure) => return Err(failure),
     };

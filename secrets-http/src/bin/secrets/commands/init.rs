@@ -91,8 +91,8 @@ fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     Ok(Setting { value: Server::parse(&origin, true)?, source: Source::OnlySession })
 }
 
-/// Returns the value of a setting if the user need not be asked: because it comes from an option or
-/// an environment variable, or because no questions are asked.
+/// Returns the value of a setting that is used without a question to the user: a value from an
+/// option or an environment variable or, if `asks` is false, any value. Otherwise, returns `None`.
 fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     let is_given = |setting: &&Setting<String>| {
         !asks || matches!(setting.source, Source::Option(_) | Source::Variable(_))

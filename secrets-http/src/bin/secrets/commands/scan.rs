@@ -26,7 +26,7 @@ const EVERYTHING: &str = "";
 pub(crate) struct Scan {
     #[command(subcommand)]
     command: Option<ScanCommand>,
-    /// Files and folders; files that .gitignore names are left out [default: this folder].
+    /// Files and folders; files that .gitignore excludes are left out [default: this folder].
     #[arg(value_name = "PATH", group = "source")]
     paths: Vec<PathBuf>,
     /// Scan the lines that are added in the index of Git.

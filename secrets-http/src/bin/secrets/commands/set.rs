@@ -43,7 +43,7 @@ pub(crate) struct Set {
     /// Change the secret only if it has this version; 0 if the secret must not exist.
     #[arg(long, value_name = "N")]
     if_version: Option<u32>,
-    /// Hide the key: neither the environment nor its children see an inherited value.
+    /// Hide the key: neither the environment nor its children have an inherited value.
     #[arg(long)]
     hide: bool,
 }
@@ -153,9 +153,9 @@ fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     read_to_end(file, &name)
 }
 
-/// Reads input that is to become the value of a secret. Reads at most three bytes more than the
-/// maximum size of a value, so that input that is too long is recognized, even without the line
-/// break at its end.
+/// Reads the value of a secret. Reads at most three bytes more than the maximum size of a value, so
+/// that input that is too long is detected even after the line break at its end is removed. `name`
+/// is the name of the input in error messages.
 fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
     let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);
@@ -171,7 +171,7 @@ fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String
 
 /// Generates a value of random letters and digits, each equally likely.
 fn generated(length: u16) -> Result<Plaintext, Failure> {
-    // Bytes from the largest multiple of the alphabet's size on would favor its first characters.
+    // Larger bytes are skipped: with them, the first characters would be more likely.
     let limit = u8::MAX - u8::MAX % 62 - 1;
     let mut text = Zeroizing::new(String::with_capacity(length.into()));
     let mut bytes = Zeroizing::new([0_u8; 64]);

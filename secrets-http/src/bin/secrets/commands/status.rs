@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 use crate::output::{date, printable};
 use crate::settings::{Server, Setting, Source};
 
-/// Time limit for the request that asks the service for the owner and the expiry of a token.
+/// Time limit for the request that loads the owner and the expiry of a token.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Text that stands for a missing value.
@@ -111,7 +111,7 @@ async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Ve
     })
 }
 
-/// Asks the service for the owner and the expiry of a token, and returns them as rows.
+/// Loads the owner and the expiry of a token from the service, and returns them as rows.
 async fn asked(
     cx: &Invocation,
     server: &Setting<Server>,
@@ -144,7 +144,7 @@ fn ending(expires_at: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Returns rows with the state of the keychain, and with the servers that have a stored credential.
+/// Returns two rows: the state of the keychain, and the list of servers with a stored credential.
 fn stores(cx: &Invocation) -> Result<Vec<Row>, Failure> {
     let file = cx.credentials();
     let keychain =

@@ -74,7 +74,8 @@ struct Create {
     #[arg(long, conflicts_with_all = ["projects", "environments"])]
     all_projects: bool,
     /// Environments that the token can access, separated by commas [default: the environment of the
-    /// settings, or all; with --projects, the environment of the project file is not used].
+    /// settings, or all if none is set]. With --projects, the environment of the project file is
+    /// ignored.
     #[arg(long, value_delimiter = ',', value_name = "ENVIRONMENT")]
     environments: Vec<String>,
     /// Lifetime in days [default: unlimited].
@@ -193,8 +194,9 @@ impl Create {
         })
     }
 
-    /// Returns the environment of the settings that limits the token by default. An environment in
-    /// the project file limits it only together with the project of the settings.
+    /// Returns the environment of the settings to which the token is limited if `--environments` is
+    /// not given; `None` for all environments. An environment of the project file is used only if
+    /// `--projects` is not given.
     fn environment(&self, cx: &Invocation) -> Result<Option<String>, Failure> {
         let Some(setting) = &cx.settings.environment else { return Ok(None) };
         let is_used = match &setting.source {

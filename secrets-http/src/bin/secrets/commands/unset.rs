@@ -70,8 +70,8 @@ impl Unset {
         Err(Failure::new(Exit::NotFound, format!("{key}: {reason} ({place})")))
     }
 
-    /// Prints the inherited values that would become effective after the deletion, and asks whether
-    /// to hide the keys instead.
+    /// Prints the keys whose inherited values would become effective after the deletion, and asks
+    /// whether to hide the keys instead. Returns true if the user agrees.
     fn offers_hiding(&self, cx: &Invocation, cells: &[(&str, &Cell)]) -> Result<bool, Failure> {
         let mut shows_again = false;
         for (key, cell) in cells {

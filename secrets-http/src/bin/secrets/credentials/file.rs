@@ -78,8 +78,8 @@ impl CredentialFile {
         Ok(self.read()?.into_keys().collect())
     }
 
-    /// Returns the kind of storage of an origin's credential, and its metadata. The keychain is not
-    /// accessed.
+    /// Returns the kind of storage of an origin's credential, and its metadata; `None` if no
+    /// credential is stored. The keychain is not accessed.
     pub(crate) fn metadata(
         &self,
         origin: &str,
@@ -87,13 +87,13 @@ impl CredentialFile {
         Ok(self.entry(origin)?.map(|entry| (entry.store, entry.metadata)))
     }
 
-    /// Loads the entry of an origin.
+    /// Loads the entry of an origin; `None` if there is none.
     pub(super) fn entry(&self, origin: &str) -> Result<Option<Entry>, Failure> {
         Ok(self.read()?.remove(origin))
     }
 
-    /// Replaces the entry of an origin and returns the earlier entry. If `entry` is `None`, the
-    /// entry is removed. Concurrent changes by several processes are all kept.
+    /// Replaces the entry of an origin, or removes it if `entry` is `None`. Returns the earlier
+    /// entry, if any. A lock file prevents processes from overwriting each other's changes.
     pub(super) fn set(&self, origin: &str, entry: Option<Entry>) -> Result<Option<Entry>, Failure> {
         create_private_folder(&self.folder).map_err(|error| self.unusable(&error))?;
         let _lock = self.lock()?;

@@ -75,7 +75,7 @@ fn ask<T: Send + 'static>(
         Ok(request(&entry)?)
     };
     thread::Builder::new()
-        // A receiver that has given up needs no answer.
+        // An error means that the time limit was reached and the receiver was dropped.
         .spawn(move || drop(sender.send(answer())))
         .map_err(|_| KeychainError::Refused)?;
     match receiver.recv_timeout(TIMEOUT) {

@@ -60,7 +60,7 @@ pub(crate) enum StoreKind {
     File,
 }
 
-/// Place in which `login` is to store the credential.
+/// Place in which `login` stores the credential: the value of the option `--store`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum StoreChoice {
     /// Keychain if it is unlocked and responds within a second, otherwise a file.
@@ -122,7 +122,7 @@ impl fmt::Display for KeychainError {
 }
 
 impl CredentialFile {
-    /// Loads the credential of an origin.
+    /// Loads the credential of an origin; `None` if no credential is stored for it.
     pub(crate) fn get(&self, origin: &str) -> Result<Option<Credential>, Failure> {
         let Some(entry) = self.entry(origin)? else { return Ok(None) };
         match entry.store {

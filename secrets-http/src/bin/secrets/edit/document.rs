@@ -187,7 +187,7 @@ pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
 }
 
 /// Returns the mark of a conflict about the secret with this key. `found` is the change by others,
-/// and `advice` tells the user how to resolve the conflict.
+/// and `advice` explains how the user can resolve the conflict.
 pub(super) fn conflict(key: &SecretKey, found: &str, advice: &str) -> String {
     format!("{CONFLICT}{key}: meanwhile {found}. {advice}")
 }
@@ -205,7 +205,7 @@ fn conflict_keys(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(conflict_key).map(str::to_owned).collect()
 }
 
-/// Returns the key in a line that is the mark of a conflict.
+/// Returns the key in a line that is the mark of a conflict; `None` for any other line.
 fn conflict_key(line: &str) -> Option<&str> {
     let mark = line.strip_prefix(MARK)?.strip_prefix(CONFLICT)?;
     mark.split_once(": ").map(|(key, _)| key)
@@ -226,8 +226,8 @@ pub(crate) fn without_marks(text: &str, opened: &str) -> Zeroizing<String> {
     clean
 }
 
-/// Returns a description as it would be read from the document: without spaces at the ends of
-/// lines.
+/// Returns a description as it would be read from the document: without white space at its start,
+/// at its end and at the ends of lines.
 fn normalized(description: &str) -> String {
     let lines: Vec<_> = description.trim().lines().map(str::trim_end).collect();
     lines.join("\n")

@@ -141,13 +141,13 @@ impl Editor {
     }
 }
 
-/// Returns the file name of a path; empty if there is none in Unicode.
+/// Returns the file name of a path; empty if the path has none or it is not valid Unicode.
 fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Returns the file of a program, without symbolic links. A name without a slash is searched in the
-/// folders of the variable `PATH`.
+/// Returns the path of a program's file, with symbolic links resolved; `None` if there is no such
+/// file. A name without a slash is searched in the folders of the variable `PATH`.
 fn linked(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Path::new(program).canonicalize().ok();

@@ -108,9 +108,9 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Removes and returns the next character. The carriage return of a line end is skipped, but in
-    /// quotes only if all line breaks of the text are of this kind: otherwise it is a part of the
-    /// value.
+    /// Removes and returns the next character; `None` at the end of the text. The carriage return
+    /// of a line end is skipped. In quotes, it is skipped only if `is_crlf` is set; otherwise it is
+    /// a part of the value.
     fn next_char(&mut self, is_quoted: bool) -> Option<char> {
         let mut c = self.rest.next()?;
         if c == '\r' && (!is_quoted || self.is_crlf) && self.rest.peek() == Some(&'\n') {

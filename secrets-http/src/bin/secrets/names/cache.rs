@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::create_private_folder;
 use crate::settings::Folders;
 
-/// Maximum age of cached names that are used without asking the service.
+/// Maximum age of cached names that are used without a request to the service.
 const MAX_AGE: TimeDelta = TimeDelta::minutes(10);
 
-/// Maximum age of cached names that are used if the service does not respond.
+/// Maximum age of a list of names that is kept when another list is written to the cache file.
 const MAX_KEPT_AGE: TimeDelta = TimeDelta::days(1);
 
 /// Maximum number of names in a cached list.
@@ -40,13 +40,14 @@ impl Known {
     }
 }
 
-/// Loads the names of the list with the cache key `list`.
+/// Loads the list with the cache key `list`, however old it is; `None` if it is not in the cache
+/// file.
 pub(super) fn names(folders: &Folders, list: &str) -> Option<Known> {
     read(folders)?.remove(list)
 }
 
-/// Stores the names of a list in the cache file. Errors are ignored, because the service can be
-/// asked again.
+/// Stores the names of a list in the cache file. Errors are ignored, because the names can be
+/// requested from the service again.
 pub(super) fn keep(folders: &Folders, list: String, mut names: Vec<String>) {
     let mut lists = read(folders).unwrap_or_default();
     lists.retain(|_, known| known.age() <= MAX_KEPT_AGE);
@@ -73,6 +74,7 @@ fn read(folders: &Folders) -> Option<Lists> {
 fn write(folders: &Folders, lists: &Lists) -> std::io::Result<()> {
     create_private_folder(&folders.cache)?;
     let file = AtomicFile::create(&path(folders), Access::Private)?;
-    // The shell waits for the completion. A damaged cache file is ignored.
+    // Not synced, because the shell waits for the completion. A cache file that a power failure
+    // has damaged is ignored.
     file.without_sync().replace(&serde_json::to_vec(lists)?)
 }

@@ -1,7 +1,8 @@
 //! Names of projects, environments and secrets, for completion in a shell.
 //!
-//! The names are kept for ten minutes in a file in the cache folder. Completion prints no errors:
-//! if the service does not respond in time, completion offers the names in the file, or none.
+//! The names are stored in a file in the cache folder, and used for ten minutes without a request
+//! to the service. Completion prints no errors: if the service does not respond in time, completion
+//! offers older names from the file, or none.
 
 mod cache;
 
@@ -64,7 +65,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Returns the names from the cache if they are recent, otherwise from the service. If the service
-/// does not respond, returns older names from the cache.
+/// does not respond, returns older names from the cache, or `None` if there are none.
 fn names(kind: Kind) -> Option<Vec<String>> {
     let cx = Invocation::new(&global()?).ok()?;
     let folders = cx.settings.folders.clone();
@@ -76,7 +77,7 @@ fn names(kind: Kind) -> Option<Vec<String>> {
         return Some(known.names.clone());
     }
     let (sender, receiver) = mpsc::channel();
-    // The keychain and the service answer in a thread that ends with the program.
+    // The keychain or the service may not respond; the waiting thread ends with the program.
     thread::Builder::new().spawn(move || drop(sender.send(ask(&cx, kind)))).ok()?;
     match receiver.recv_timeout(TIME_LIMIT) {
         Ok(Some(names)) => {
@@ -87,8 +88,8 @@ fn names(kind: Kind) -> Option<Vec<String>> {
     }
 }
 
-/// Parses the global options of the command line that is being completed. The shell passes this
-/// command line after `--`.
+/// Parses the global options of the command line that is being completed; `None` if they are
+/// invalid. The shell passes this command line after `--`.
 fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
@@ -99,8 +100,8 @@ fn global() -> Option<Global> {
     Some(global)
 }
 
-/// Returns the cache key for names of this kind. It contains the current server, and the project
-/// and environment if the names depend on them.
+/// Returns the cache key for names of this kind; `None` if the server is unknown. The key contains
+/// the server, and the project and environment if the names depend on them.
 fn question(cx: &Invocation, kind: Kind) -> Option<String> {
     let origin = cx.server().ok()?.value.origin();
     let settings = &cx.settings;

@@ -73,7 +73,7 @@ impl CopyFile {
         self.folder.join(BUNDLE_NAME).exists()
     }
 
-    /// Returns the ETag of the secrets in the bundle; `None` if there is no bundle.
+    /// Returns the ETag of the secrets in the bundle; `None` if there is no bundle or no ETag.
     pub(super) fn etag(&self) -> Option<String> {
         self.record().filter(|_| self.exists())?.etag
     }
@@ -116,7 +116,7 @@ impl CopyFile {
         let record = Record { etag, seq, project, environment };
         let record = serde_json::to_vec(&record)
             .map_err(|error| Failure::new(Exit::Defect, format!("{RECORD_NAME}: {error}")))?;
-        // The record last: with an older record, the new bundle can be opened too.
+        // The record is written last, because the new bundle can also be opened with an older one.
         self.write(&self.folder.join(BUNDLE_NAME), bundle)?;
         self.write(&self.folder.join(RECORD_NAME), &record)
     }
@@ -147,7 +147,7 @@ impl CopyFile {
     }
 
     /// Returns the pinned signer, the only one whose bundles are accepted: the signer that the
-    /// service reported at the sign-in, or else the signer of the first bundle.
+    /// service reported at the sign-in, or else the signer of the first bundle. `None` before.
     fn pinned(&self) -> Option<Signer> {
         self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
     }

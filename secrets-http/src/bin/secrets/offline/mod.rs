@@ -2,10 +2,10 @@
 //! unreachable.
 //!
 //! The project file lists the environments that have copies. After the secrets of such an
-//! environment were fetched, the service is asked for a bundle for the public key of the
-//! credential. The bundle is stored at `copies/SERVER/PROJECT/ENVIRONMENT/PRINCIPAL` in the folder
-//! for state (the principal is the user or service token), readable by its owner only. It is used
-//! if the service is unreachable, or if the service reports that the secrets are unchanged.
+//! environment were fetched, this program requests a bundle that is encrypted for the public key of
+//! the credential. The bundle is stored at `copies/SERVER/PROJECT/ENVIRONMENT/PRINCIPAL` in the
+//! folder for state (the principal is the user or service token), readable by its owner only. It is
+//! used if the service is unreachable, or if the service reports that the secrets are unchanged.
 
 mod copy;
 mod load;

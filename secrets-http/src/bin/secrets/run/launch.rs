@@ -4,8 +4,8 @@
 //! Code between `fork` and `exec` cannot be written without `unsafe`. Therefore the supervisor
 //! starts another process of this executable, the launcher, with the hidden argument [`WORD`]. The
 //! launcher performs the steps and is then replaced by the program, so that the program has the
-//! process ID that the supervisor knows. Only for [`Place::Session`], the launcher stays as the
-//! leader of the session, and the program is its child (see [`session`]).
+//! process ID of the child that the supervisor has started. Only for [`Place::Session`], the
+//! launcher stays as the leader of the session, and the program is its child (see [`session`]).
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -21,8 +21,8 @@ use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
-/// First command-line argument that tells a process of this executable to run as the launcher (see
-/// the module docs).
+/// First command-line argument of a process of this executable that runs as the launcher (see the
+/// module docs).
 const WORD: &str = "launch-supervised-program";
 
 /// Process group or session in which the program runs, in relation to the terminal.

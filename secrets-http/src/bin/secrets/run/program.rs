@@ -27,7 +27,7 @@ impl Program {
         Some(Self { name: words.next()?, arguments: words.collect() })
     }
 
-    /// Creates the program that runs a script in the shell of the system.
+    /// Returns the shell of the system, with a script as its argument.
     pub(crate) fn shell(script: OsString) -> Self {
         let [name, option] = SHELL;
         Self { name: name.into(), arguments: vec![option.into(), script] }

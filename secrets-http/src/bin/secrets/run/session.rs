@@ -47,7 +47,7 @@ impl Report {
         drop(self.writer);
         let mut id = String::new();
         self.reader.read_to_string(&mut id)?;
-        // Without an ID, the leader has reported its error and ends.
+        // If the leader failed, the pipe is empty: the leader has printed the error and ends.
         Ok(id.parse().map_or(leader, |id| leader.with_group(Pid::from_raw(id))))
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
         Ok(child) => child,
         Err(error) => return cannot_start(&command, &program.name, &error).of_run().report(false),
     };
-    // Without the ID, signals reach the leader instead of the program.
+    // If this fails, the supervisor sends signals to the leader instead of the program.
     let _ = writer.and_then(|mut writer| write!(writer, "{}", child.group()));
     loop {
         match wait_for_change() {

@@ -30,7 +30,7 @@ use crate::service::Service;
 /// again.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Everything that is needed to run a program under supervision.
+/// Parameters of [`supervise`].
 #[derive(Debug)]
 pub(crate) struct Supervised<'a> {
     /// Program to run.
@@ -128,7 +128,7 @@ impl<'a> Supervisor<'a> {
                 signal = self.signals.next() => self.on_signal(signal),
                 message = receive(&mut changes) => self.on_message(message).await?,
                 () = Mounted::wait_for_retry(self.mount.as_ref()) => {
-                    // A further failure is not reported.
+                    // A failure was reported already; repeated failures are not.
                     if self.mount.as_mut().is_some_and(Mounted::retry) {
                         self.child.signal(self.inputs.options.change_signal());
                     }
@@ -143,7 +143,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until the remaining masked output of the program is written, or until this process
-    /// receives a signal that asks it to end.
+    /// receives a signal that requests its end.
     async fn finish_output(&mut self) {
         let Some(masking) = &mut self.masking else { return };
         loop {
@@ -164,7 +164,7 @@ impl<'a> Supervisor<'a> {
         match signal {
             Signal::SIGCHLD => return self.collect(),
             Signal::SIGCONT => self.resume(),
-            // The system tells the program that the size of its terminal has changed.
+            // The system sends SIGWINCH to the program when its pseudo-terminal is resized.
             Signal::SIGWINCH if self.pty().is_some_and(|pty| pty.resize()) => {}
             signal => {
                 self.child.signal(signal);
@@ -244,8 +244,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Handles a message from the watch for changed secrets. Returns the exit code if this process
-    /// was asked to end during a restart of the program.
+    /// Handles a message from the watch for changed secrets. Returns the exit code if a signal
+    /// requested the end of this process during a restart of the program.
     async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
         match message {
             Message::Changed(values) => return self.on_values(&values).await,
@@ -279,7 +279,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Restarts the program if its environment variables have changed, or writes the file of
-    /// `--mount` again. Returns the exit code if this process was asked to end during the restart.
+    /// `--mount` again. Returns the exit code if a signal requested the end of this process.
     async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
         if self.mount.is_some() {
             if let Err(failure) = self.rewrite(values) {
@@ -326,7 +326,7 @@ impl<'a> Supervisor<'a> {
 
     /// Ends all processes in the group of the program: sends the signal of `--signal` first
     /// (SIGTERM with `--mount`), and SIGKILL after the time of `--grace`. Returns the program's
-    /// exit code if this process was asked to end meanwhile.
+    /// exit code if a signal requested the end of this process meanwhile.
     async fn stop(&mut self) -> Option<u8> {
         let signal = match self.mount {
             Some(_) => Signal::SIGTERM,
@@ -344,7 +344,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Handles signals until no process is left in the group of the program, at most for the time
-    /// `limit`. Records in `ending` the exit code, and whether this process was asked to end.
+    /// `limit`. Records the exit code and a request to end this process in `ending`.
     async fn wait_for_end(&mut self, limit: Duration, ending: &mut Ending) {
         let until = Instant::now() + limit;
         loop {
@@ -380,11 +380,11 @@ impl<'a> Supervisor<'a> {
 struct Ending {
     /// Exit code of the program.
     status: u8,
-    /// True if a signal has also asked this process to end.
+    /// True if a signal has also requested the end of this process.
     is_asked: bool,
 }
 
-/// Signals that ask a program to end.
+/// Signals that request the end of a program.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// Waits for the next message of the watch for changed secrets. Waits forever if there is no watch

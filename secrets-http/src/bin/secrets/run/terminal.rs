@@ -25,8 +25,8 @@ impl Terminal {
         Self::on(stdin().as_fd().try_clone_to_owned().ok()?)
     }
 
-    /// Returns the controlling terminal of this process, which need not be standard input. Reads do
-    /// not block.
+    /// Returns the controlling terminal of this process, which need not be standard input; `None`
+    /// if there is none. Reads from the terminal do not block.
     pub(super) fn controlling() -> Option<Self> {
         // Opened separately, because other processes share the file description of standard input.
         Self::on(open().ok()?.into())
@@ -48,7 +48,7 @@ impl Terminal {
         &self.modes
     }
 
-    /// Returns the size of the terminal's window.
+    /// Returns the size of the terminal's window; `None` if the system does not report it.
     pub(super) fn size(&self) -> Option<Winsize> {
         tcgetwinsize(&self.input).ok()
     }
@@ -86,7 +86,7 @@ impl Terminal {
 
     /// Makes the process group of this process the foreground group again, and restores the modes
     /// that the terminal had when it was opened. Returns the modes that the previous foreground
-    /// group had set.
+    /// group had set; `None` if they cannot be read.
     pub(super) fn take_back(&self) -> Option<Termios> {
         let modes = tcgetattr(&self.input).ok();
         self.give_to(getpgrp());

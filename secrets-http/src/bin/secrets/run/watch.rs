@@ -33,8 +33,8 @@ const MAX_EVENT: usize = 64 * 1024;
 pub(super) enum Message {
     /// The secrets have new values.
     Changed(Values),
-    /// The service cannot be asked for changes, for example because it is unreachable. Sent once
-    /// for each outage.
+    /// Changes cannot be read, for example because the service is unreachable. Sent once for each
+    /// outage.
     Interrupted(Failure),
     /// The credential may no longer read the environment. Sent once.
     Revoked(Failure),
@@ -56,7 +56,7 @@ pub(super) struct Watch {
     outage: Outage,
 }
 
-/// Failures since the last time that the watch worked.
+/// Delay and sent messages of a series of failures, reset when a connection works again.
 #[derive(Debug)]
 struct Outage {
     /// Time to wait before the next connection.
@@ -208,8 +208,8 @@ impl Events {
     }
 }
 
-/// Removes the first complete event from the buffer, and returns its ID. Comments and events
-/// without a valid ID are skipped.
+/// Removes the first complete event from the buffer, and returns its ID; `None` if there is none.
+/// Comments and events without a valid ID are skipped.
 fn take_revision(buffer: &mut Vec<u8>) -> Option<String> {
     loop {
         let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;

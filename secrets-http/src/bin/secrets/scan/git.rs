@@ -196,8 +196,8 @@ fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Returns the range of new lines in a hunk header. The header is given without its first `@@`, for
-/// example `-1,2 +3,4 @@`.
+/// Returns the range of new lines in a hunk header; `None` if there are none, or if the header is
+/// invalid. The header is given without its first `@@`, for example `-1,2 +3,4 @@`.
 fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     let new = hunk.split(' ').find_map(|word| word.strip_prefix('+'))?;
     let (start, count) = new.split_once(',').unwrap_or((new, "1"));
@@ -281,7 +281,7 @@ impl Listing {
 impl Drop for Listing {
     fn drop(&mut self) {
         for program in &mut self.programs {
-            // A program that has ended already needs no kill.
+            // An error means that the program has already ended.
             let _ = program.kill();
             let _ = program.wait();
         }
@@ -333,7 +333,7 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // The program has no changes to lose.
+        // Killing the program loses nothing, because it only reads.
         let _ = self.program.kill();
         let _ = self.program.wait();
     }

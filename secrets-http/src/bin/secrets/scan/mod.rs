@@ -59,7 +59,7 @@ pub(crate) enum Skip {
 pub(crate) struct Text {
     /// Path of the file, relative to the root of the scan.
     pub(crate) path: String,
-    /// Oldest commit that contains this text.
+    /// Oldest commit that contains this text; `None` outside a scan of the history.
     pub(crate) commit: Option<String>,
     /// Ranges of the numbers of added lines, starting at 1. `None` if all lines are scanned.
     pub(crate) added: Option<Vec<RangeInclusive<u32>>>,
@@ -85,7 +85,7 @@ pub(crate) struct Finding {
     /// First and last characters of the credential. For a value that the service stores, only an
     /// ellipsis.
     pub(crate) redacted: String,
-    /// Oldest commit that contains the credential.
+    /// Oldest commit that contains the credential; `None` outside a scan of the history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<String>,
     /// Fingerprint that identifies the finding in a baseline. It does not depend on the position in

@@ -35,7 +35,7 @@ pub(crate) struct Service {
 /// Options of a client.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
-    /// Time limit for each request. It includes waits that the service asks for.
+    /// Time limit for each request, including the waits before it is sent again.
     pub(crate) timeout: Duration,
     /// PEM file with an additional certificate authority.
     pub(crate) ca_file: Option<&'a Path>,
@@ -183,8 +183,8 @@ impl Service {
         self.get(path).await
     }
 
-    /// Sends a request, and returns the response if its status is successful. If the service asks
-    /// to wait, waits and sends the request again, up to the time limit.
+    /// Sends a request, and returns the response if its status is successful. If the service is
+    /// overloaded and the response has a `Retry-After` header, waits and sends the request again.
     pub(crate) async fn send(&self, request: Request<'_>) -> Result<Response, Failure> {
         let until = Instant::now() + self.timeout;
         loop {

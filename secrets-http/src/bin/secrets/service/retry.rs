@@ -1,4 +1,4 @@
-//! Retries: waiting and sending a request again when the service asks for it.
+//! Retries of requests after a response with the header `Retry-After`.
 
 use std::time::Duration;
 

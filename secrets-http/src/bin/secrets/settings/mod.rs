@@ -173,7 +173,7 @@ fn offline_mode(global: &Global, variables: Variables) -> Result<(OfflineMode, S
         return Ok((OfflineMode::Never, Source::Option("--no-offline")));
     }
     let mode = match variables.get(VARIABLE)?.as_deref() {
-        // A build server gets no copies unless asked, because its folders may be kept as caches.
+        // Off by default on a build server, whose folders may be kept as caches.
         None if variables.is_ci() => return Ok((OfflineMode::Never, Source::Variable("CI"))),
         None => return Ok((OfflineMode::Fallback, Source::Default)),
         Some("on") => OfflineMode::Fallback,

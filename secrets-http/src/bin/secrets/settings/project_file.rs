@@ -214,7 +214,8 @@ impl Found {
     }
 
     /// Returns a setting for the working directory from the section `paths` of `file`, and the path
-    /// under which the setting was found. If several paths match, the longest takes precedence.
+    /// under which the setting was found; `None` if no path with this setting matches. If several
+    /// paths match, the longest takes precedence.
     fn by_path(
         &self,
         file: &ProjectFile,

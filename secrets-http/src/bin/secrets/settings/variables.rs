@@ -1,4 +1,4 @@
-//! Environment variables of this process. Settings are read only by this module.
+//! Environment variables of this process. Only this module reads settings from them.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -64,7 +64,8 @@ impl Variables {
         Ok(None)
     }
 
-    /// Returns the token in `SECRETS_TOKEN`, or in the file that `SECRETS_TOKEN_FILE` names.
+    /// Returns the token in `SECRETS_TOKEN`, or else in the file that `SECRETS_TOKEN_FILE` names;
+    /// `None` if neither is set.
     pub(crate) fn token(self) -> Result<Option<Zeroizing<String>>, Failure> {
         if let Some(token) = self.get("SECRETS_TOKEN")? {
             return Ok(Some(Zeroizing::new(token)));

@@ -5,8 +5,8 @@ use std::process::Command;
 use super::*;
 use crate::serve::descriptors::raise_limit;
 
-/// Environment variable that tells the test program that it is a child process with a low limit on
-/// open files.
+/// Environment variable that is set in a child process with a low limit on open files, which runs
+/// the same test program.
 const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
 
 fn with_headers(count: usize) -> String {

@@ -16,8 +16,8 @@ pub fn postgres_login(bytes: &[u8]) {
     }
 }
 
-/// Checks messages that arrive in these pieces. Returns the result, and true if the server asked
-/// for no authentication.
+/// Checks messages that arrive in these pieces. Returns the result, and true if the server
+/// requested no authentication.
 fn verdict<'a>(
     trust: Trust,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -41,7 +41,7 @@ fn accepted(trust: Trust, mut messages: &[u8], let_in: bool) {
     }
 }
 
-/// Checks that a request for authentication is permitted. Returns true if the server asks for the
+/// Checks that a request for authentication is permitted. Returns true if the server requests the
 /// password or a proof of it.
 fn permitted(trust: Trust, body: &[u8], has_asked: bool, let_in: bool) -> bool {
     let (kind, body) = body.split_at(4);

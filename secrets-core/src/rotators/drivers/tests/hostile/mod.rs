@@ -199,8 +199,8 @@ async fn meet(kind: DatabaseKind, case: &Case) -> Outcome {
     Outcome { error, took, heard }
 }
 
-/// Awaits `work`. Also returns the time for which the test could not run, because other programs
-/// used the processors: the time by which short waits took too long.
+/// Awaits `work`. Also returns the total time by which short sleeps ended too late, because other
+/// programs used the processors.
 async fn with_lost_time<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let (pause, precision) = (Duration::from_millis(10), Duration::from_millis(5));
     let mut work = pin!(work);

@@ -48,7 +48,7 @@ fn error(number: u8, code: u16, state: &str) -> Step {
     Step::Say(packet(number, &body))
 }
 
-/// Builds the packet with which a MySQL server asks for another authentication plugin.
+/// Builds the packet with which a MySQL server requests another authentication plugin.
 fn switch(number: u8, plugin: &str) -> Vec<u8> {
     packet(number, &[&[0xfe], plugin.as_bytes(), b"\x0001234567890123456789\0"].concat())
 }

@@ -197,7 +197,7 @@ fn permissive(username: &str) -> Vec<Step> {
     ])
 }
 
-/// Checks that a rotated user's login succeeds on a server that asks for no password, and that the
+/// Checks that a rotated user's login succeeds on a server that requests no password, and that the
 /// administrator's login is refused there.
 #[tokio::test]
 async fn a_server_without_authentication_accepts_a_user_but_not_the_administrator() {

@@ -110,7 +110,7 @@ async fn a_node_reads_what_another_has_committed() {
 async fn a_commit_that_is_older_than_the_last_query_is_not_missed() {
     let nodes = Nodes::start().await;
     let slow = nodes.writing("SLOW").await;
-    // Transactions that begin and commit later move the snapshots ahead.
+    // Transactions that begin and commit later advance the snapshots.
     for key in ["A", "B", "C"] {
         let mut tx = nodes.one.begin().await.unwrap();
         tx.insert_secrets(&[secret(&nodes.world.production, key)]).await.unwrap();

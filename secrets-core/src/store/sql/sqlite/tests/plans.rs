@@ -36,7 +36,7 @@ async fn a_replacement_scans_no_table() {
     for text in statements.split(';') {
         let plan = plan(&store.pools().writers, text).await;
 
-        // The new versions, and their sums.
+        // Only the new versions and the sums of their sizes may be scanned.
         let is_small = |step: &String| {
             ["next", "CONSTANT ROWS", "growth"].iter().any(|part| step.contains(part))
         };
@@ -75,7 +75,7 @@ async fn surplus_rows_are_found_along_their_index() {
         let plan = plan(&store.pools().writers, text).await;
 
         assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
-        // The deliveries that were examined.
+        // Only the examined rows of the subquery `d` may be scanned.
         let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));
         assert!(scans.all(|step| step == "SCAN d"), "{plan:#?}");
     }

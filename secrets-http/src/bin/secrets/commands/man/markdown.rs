@@ -30,7 +30,7 @@ fn section(text: &mut String, command: &Command, level: usize) {
     }
     let usage = command.clone().render_usage().to_string();
     push(text, &format!("```text\n{}\n```", usage.trim_start_matches("Usage: ")));
-    // The options of all commands are described once.
+    // The global options are listed only in the section of the program itself.
     let is_top = level == 2;
     list(text, command.get_arguments().filter(|arg| is_top || !arg.is_global_set()));
     if let Some(after) = command.get_after_help() {

@@ -24,7 +24,7 @@ pub(super) struct Masker {
 }
 
 impl Masker {
-    /// Returns the free part of the buffer, into which the next bytes of the stream are to be read.
+    /// Returns the free part of the buffer, for the next bytes of the stream.
     pub(super) fn space(&mut self, patterns: &Patterns) -> &mut [u8] {
         let size = self.filled.max(patterns.max_length()) + READ_SIZE;
         if self.buffer.len() < size {
@@ -78,7 +78,7 @@ impl Masker {
             }
         };
         self.output.extend_from_slice(unseen(text, literal, held, self.shown));
-        // After a flush, the bytes stay as the possible beginning of a value.
+        // Flushed bytes stay in the buffer, because they may be the start of a value.
         let kept = if is_flush { literal } else { held };
         let shown = if is_flush { self.filled } else { self.shown };
         self.buffer.copy_within(kept..self.filled, 0);

@@ -160,7 +160,7 @@ impl Threads {
     /// returns the write end of the pipe for the program.
     fn start(&self, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         let (reader, writer) = pipe()?;
-        // A larger buffer means fewer changes between processes. Not all systems allow it.
+        // A larger buffer means fewer context switches. Not all systems allow it.
         #[cfg(target_os = "linux")]
         let _ = rustix::pipe::fcntl_setpipe_size(&reader, 1 << 20);
         self.copy(reader.into(), target, Arc::default())?;

@@ -77,7 +77,8 @@ impl Patterns {
         self.sorted.iter().map(|pattern| pattern.text.len()).max().unwrap_or(0)
     }
 
-    /// Returns the first position at or after `from` in `text` where a string to mask may begin.
+    /// Returns the first position at or after `from` in `text` where a string to mask may begin;
+    /// `None` if there is none.
     pub(super) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         let is_start = |start: &[u8]| {
