@@ -1,7 +1,8 @@
 //! Commands of the program `secrets` for bundles that need no service.
 
+use std::fmt::{self, Display};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -12,6 +13,8 @@ use secrets_core::crypto::{Passphrase, Plaintext};
 use secrets_core::formats::{Format, ObjectName, Unfit};
 use secrets_core::model::{SecretKey, Time};
 use zeroize::Zeroizing;
+
+use crate::secret_text::{TextError, read_secret_text};
 
 /// Maximum number of bytes read from a file with an encryption key or a passphrase.
 const MAX_KEY_FILE_BYTES: usize = 8_192;
@@ -68,19 +71,23 @@ struct UnlockFile {
 pub enum BundleFailure {
     /// The bundle cannot be opened.
     Refused(BundleError),
-    /// A file cannot be read, or contains no key or passphrase.
+    /// A file cannot be read.
     File(String),
+    /// A file contains no key or passphrase.
+    Content(String),
     /// The output format cannot represent the secrets.
     Format(String),
     /// The result cannot be written.
     Output(io::Error),
 }
 
-impl std::fmt::Display for BundleFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for BundleFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => write!(f, "{error} ({})", error.kind()),
-            Self::File(message) | Self::Format(message) => f.write_str(message),
+            Self::File(message) | Self::Content(message) | Self::Format(message) => {
+                f.write_str(message)
+            }
             Self::Output(error) => write!(f, "standard output: {error}"),
         }
     }
@@ -161,7 +168,7 @@ impl UnlockFile {
             Self { passphrase_file: Some(path), .. } => (path, passphrase(path)?),
             _ => return Err(BundleFailure::File("no key or passphrase is given".to_owned())),
         };
-        unlock.map_err(|broken| BundleFailure::File(format!("{}: {broken}", path.display())))
+        unlock.map_err(|broken| BundleFailure::Content(format!("{}: {broken}", path.display())))
     }
 }
 
@@ -183,22 +190,22 @@ fn write(out: &mut impl Write, text: &str) -> Result<(), BundleFailure> {
 /// Reads a file, or standard input for `-`, that must contain exactly one line. Lines that begin
 /// with `#` are skipped if `may_have_comments` is true.
 fn read_line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, BundleFailure> {
-    let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE_BYTES + 1));
-    let limit = MAX_KEY_FILE_BYTES as u64 + 1;
-    let read = if path == Path::new("-") {
-        io::stdin().take(limit).read_to_string(&mut text)
+    let refuse =
+        |reason: &dyn Display| BundleFailure::Content(format!("{}: {reason}", path.display()));
+    let text = if path == Path::new("-") {
+        read_secret_text(io::stdin(), MAX_KEY_FILE_BYTES)
     } else {
-        File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        read_secret_text(file, MAX_KEY_FILE_BYTES)
     };
-    read.map_err(|error| unreadable(path, &error))?;
-    if text.len() > MAX_KEY_FILE_BYTES {
-        let message = format!("{}: must have at most {MAX_KEY_FILE_BYTES} bytes", path.display());
-        return Err(BundleFailure::File(message));
-    }
+    let text = text.map_err(|error| match error {
+        TextError::Read(error) => unreadable(path, &error),
+        error => refuse(&error),
+    })?;
     let mut lines = text.lines().filter(|line| !(may_have_comments && line.starts_with('#')));
     match (lines.next(), lines.next()) {
         (Some(line), None) => Ok(Zeroizing::new(line.to_owned())),
-        _ => Err(BundleFailure::File(format!("{}: must contain exactly one line", path.display()))),
+        _ => Err(refuse(&"must contain exactly one line")),
     }
 }
 

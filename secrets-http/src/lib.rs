@@ -7,8 +7,8 @@
 //! mail servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`]
 //! is the command-line program: settings, logs and commands.
 //!
-//! Without the feature `server`, only [`atomic_file`] and [`bundle`] are left, for the program
-//! `secrets`. The feature `testing` adds the functions of the fuzz targets.
+//! Without the feature `server`, only [`atomic_file`], [`bundle`] and [`secret_text`] are left, for
+//! the program `secrets`. The feature `testing` adds the functions of the fuzz targets.
 
 #[cfg(feature = "server")]
 pub mod adapters;
@@ -21,6 +21,7 @@ pub mod openapi;
 pub mod program;
 #[cfg(feature = "server")]
 pub mod routes;
+pub mod secret_text;
 #[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]

@@ -11,7 +11,8 @@ use crate::store::StoreResult;
 pub(super) const MAX_ENTRIES: u32 = 1_000;
 
 /// Maximum number of deleted users that one run of the worker processes. A user is processed in
-/// every run for ten minutes ([`ANONYMIZATION_MARGIN`](crate::store::ANONYMIZATION_MARGIN)).
+/// every run until no entries were found for ten minutes
+/// ([`ANONYMIZATION_MARGIN`](crate::store::ANONYMIZATION_MARGIN)).
 const MAX_USERS: u32 = MAX_TRANSACTIONS;
 
 /// Maximum number of transactions in one run of the worker, so that the run ends well within its

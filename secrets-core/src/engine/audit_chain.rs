@@ -7,7 +7,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::slice::from_ref;
 
 use futures_util::lock::Mutex;
 use uuid::Uuid;
@@ -96,7 +95,7 @@ async fn move_or_report(
         }
         Err(StoreError::Unavailable(_)) => moved,
         // A chain was modified, or an entry was written twice or cannot be read.
-        Err(_) => move_one_by_one(engine, &remaining().await?).await,
+        Err(_) => move_one_by_one(engine, remaining().await?).await,
     }
 }
 
@@ -185,9 +184,9 @@ async fn extensions(
 
 /// Moves the entries of a batch to the audit log, in one new transaction, without appending them to
 /// audit chains. Returns the number of entries.
-async fn move_unsealed(engine: &Engine, batch: &AuditBatch) -> StoreResult<u64> {
+async fn move_unsealed(engine: &Engine, batch: AuditBatch) -> StoreResult<u64> {
     let mut tx = engine.store().begin().await?;
-    let entries = take(&mut *tx, from_ref(batch)).await?;
+    let entries = take(&mut *tx, vec![batch]).await?;
     tx.insert_audit(&entries).await?;
     tx.commit().await?;
     Ok(entries.len() as u64)
@@ -196,7 +195,7 @@ async fn move_unsealed(engine: &Engine, batch: &AuditBatch) -> StoreResult<u64> 
 /// Moves the entries of batches to the audit log, each batch in its own transaction. The entries
 /// are appended to the audit chains later, by team. A batch that cannot be moved is kept and
 /// reported.
-async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
+async fn move_one_by_one(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<u64> {
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
         let item = WorkItem::AuditBatch(batch.id);
@@ -225,7 +224,7 @@ pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
         let Some(end) = batches.last() else { break };
         behind = end.id;
         batches.retain(|batch| batch.entries.is_some());
-        let entries = take(tx, &batches).await?;
+        let entries = take(tx, batches).await?;
         tx.insert_audit(&entries).await?;
     }
     Ok(())
@@ -233,15 +232,14 @@ pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
 
 /// Deletes batches and returns their entries. Skips batches that another transaction has deleted.
 /// Fails if a batch cannot be read.
-async fn take(tx: &mut dyn Tx, batches: &[AuditBatch]) -> StoreResult<Vec<AuditRecord>> {
+async fn take(tx: &mut dyn Tx, batches: Vec<AuditBatch>) -> StoreResult<Vec<AuditRecord>> {
     let mut entries = BTreeMap::new();
     for batch in batches {
-        let readable = batch.entries.as_ref().ok_or_else(unreadable)?;
-        entries.insert(batch.id, readable);
+        entries.insert(batch.id, batch.entries.ok_or_else(unreadable)?);
     }
     let ids: Vec<_> = entries.keys().copied().collect();
     let own = tx.delete_audit_batches(&ids).await?;
-    Ok(own.iter().filter_map(|id| entries.remove(id)).flatten().cloned().collect())
+    Ok(own.iter().filter_map(|id| entries.remove(id)).flatten().collect())
 }
 
 fn unreadable() -> StoreError {

@@ -26,8 +26,9 @@ const MAX_KINDS_PER_ACCOUNT: usize = 64;
 /// counted in the service's own log.
 const MAX_MERGED_KINDS: usize = 128;
 
-/// Maximum total number of kinds of refusals of all accounts. Refusals of further kinds are only
-/// counted in the service's own log.
+/// Maximum number of kinds of refusals that are counted in memory, of all accounts together.
+/// Refusals of further kinds are not recorded in the audit log, only counted in the service's own
+/// log.
 const MAX_KINDS: usize = 8_192;
 
 /// Maximum number of audit entries written in one transaction.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use zeroize::Zeroizing;
+
 use super::is_variable;
 
 /// Maximum line length in bytes: Docker reads lines of at most 64 KiB, including the line break.
@@ -25,6 +27,7 @@ pub(super) fn docker(text: &mut String, key: &str, value: &str) -> Result<(), &'
 pub(super) fn shell(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     let quoted = shlex::try_quote(value).map_err(|_| "must not contain the character NUL")?;
-    let _ = writeln!(text, "export {key}={quoted}");
+    let quoted = Zeroizing::new(quoted.into_owned());
+    let _ = writeln!(text, "export {key}={}", *quoted);
     Ok(())
 }

@@ -130,7 +130,8 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
 
 /// Returns a size in bytes that the output does not exceed (Kubernetes: the output without its
 /// metadata), to allocate the buffer once. If the buffer grew during writing, copies of values
-/// would remain in freed memory.
+/// would remain in freed memory. The libraries for shell quotes and CSV have buffers of their own,
+/// which are not wiped.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     let size = |(key, value): &(SecretKey, Plaintext)| {
         let escaped = value.reveal().chars().filter(|&c| is_escaped(c)).count();
@@ -144,7 +145,7 @@ const MAX_ESCAPED: usize = 10;
 
 /// True if a format may write the character with more than two bytes for each of its own.
 fn is_escaped(c: char) -> bool {
-    c.is_control() || c == '\'' || !(c.is_ascii() || c.is_alphanumeric())
+    c.is_control() || matches!(c, '\'' | '^' | '\\') || !(c.is_ascii() || c.is_alphanumeric())
 }
 
 /// Names of variables that a shell sets itself or that are read-only: assigning one either stops

@@ -236,9 +236,9 @@ fn json_yaml_csv_and_manifests_carry_every_value() {
 
 #[test]
 fn the_buffer_of_an_output_does_not_grow() {
-    for text in
-        ["\u{1}", "\u{7f}", "\u{85}", "'", "\"", "\\", "\n", "\u{1f511}", "\u{feff}", "a", "ä"]
-    {
+    let plain = ["a", "ä", "\n", "\u{1}", "\u{7f}", "\u{85}", "\u{1f511}", "\u{feff}"];
+    let quoted = ["'", "\"", "\\", "^", "\\$", "\\!", "\\`", "^\\", "'\""];
+    for text in plain.into_iter().chain(quoted) {
         let value = Plaintext::new(text.repeat(10_000)).unwrap();
         let secrets = vec![("KEY".parse().unwrap(), value)];
         for format in Format::ALL {

@@ -96,7 +96,8 @@ impl MemoryBudget {
     }
 
     /// Returns the maximum size of the secrets that one response may contain, with a budget of this
-    /// size: the share of an account. A larger response could never be prepared.
+    /// size: the share of an account, but at most [`ResolvedEnvironment::MAX_BYTES`]. All sizes are
+    /// in bytes.
     #[must_use]
     pub fn max_answer_bytes(budget: u64) -> usize {
         let share = usize::try_from(budget / SHARE).unwrap_or(usize::MAX);

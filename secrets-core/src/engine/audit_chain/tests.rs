@@ -1,5 +1,6 @@
 //! Tests of moving audit entries from batches to audit chains.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use futures_executor::block_on;
@@ -39,6 +40,14 @@ impl Log {
         let mut tx = self.store.begin().await.unwrap();
         tx.insert_audit_batch(entries).await.unwrap();
         tx.commit().await.unwrap();
+    }
+
+    /// Adds 70 batches with one entry each.
+    async fn add_more_batches_than_are_loaded_at_once(&self) {
+        const { assert!(MAX_BATCHES < 70) };
+        for age in 1..=70 {
+            self.add_batch(&[self.entry("read", age)]).await;
+        }
     }
 
     async fn seal_batches(&self) -> StoreResult<u64> {
@@ -173,16 +182,41 @@ fn a_modified_chain_keeps_no_entry_from_the_log() {
 fn a_transaction_sees_the_entries_of_batches() {
     block_on(async {
         let log = Log::new().await;
-        for age in 1..=20 {
-            log.add_batch(&[log.entry("read", age)]).await;
-        }
+        log.add_more_batches_than_are_loaded_at_once().await;
         let mut tx = log.store.begin().await.unwrap();
 
         expand_batches(&mut *tx).await.unwrap();
 
         let all = AuditFilter::newest(log.world.team.id, 100);
-        assert_eq!(tx.audit_entries(&all).await.unwrap().len(), 20);
+        assert_eq!(tx.audit_entries(&all).await.unwrap().len(), 70);
         tx.commit().await.unwrap();
-        assert_eq!(log.verified().await, (0, 20));
+        assert_eq!(log.verified().await, (0, 70));
+    });
+}
+
+#[test]
+fn all_batches_are_moved_even_if_they_are_not_loaded_at_once() {
+    block_on(async {
+        let log = Log::new().await;
+        log.add_more_batches_than_are_loaded_at_once().await;
+
+        assert_eq!(log.seal_batches().await.unwrap(), 70);
+        assert_eq!(log.verified().await, (70, 0));
+    });
+}
+
+#[test]
+fn a_transaction_moves_at_most_1024_entries_or_one_batch() {
+    block_on(async {
+        let log = Log::new().await;
+        let batch = |size: &usize| AuditBatch {
+            id: AuditBatchId::draw(at(0)),
+            entries: Some(vec![log.entry("read", 0); *size]),
+        };
+        let number = |sizes: &[usize]| number_to_move(&sizes.iter().map(batch).collect::<Vec<_>>());
+
+        assert_eq!(number(&[256; 4]), 4);
+        assert_eq!(number(&[256; 5]), 4);
+        assert_eq!(number(&[1_025, 1]), 1);
     });
 }

@@ -136,8 +136,8 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
-/// Anonymizes audit entries of a user, at most `limit`, beginning at `start`. Returns their number,
-/// and the time and ID of the last one (`None` if there are none).
+/// Anonymizes audit entries of a user after the bound `start`, at most `limit`. Returns their
+/// number, and the time and ID of the last one (`None` if there are none).
 fn anonymize(
     state: &mut State,
     user: UserId,
@@ -310,7 +310,7 @@ impl AuditWrites for Session<Pending> {
         let is_complete = count < limit;
         match last {
             Some(last) if !is_complete => drop(state.anonymizations.insert(user, last)),
-            // Without an ID, the start is the time at which no more entries were found.
+            // Without an ID, an earlier call has found no more entries.
             None if start.1 == AuditId::NIL => {
                 if start.0 + ANONYMIZATION_MARGIN * 2 <= now {
                     state.anonymizations.remove(&user);

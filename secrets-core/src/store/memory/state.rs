@@ -104,7 +104,8 @@ pub(super) struct State {
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
     /// Time and ID of the last anonymized audit entry of each user whose anonymization is not
-    /// complete.
+    /// complete. The ID is nil after a call that found no more entries; the time is then
+    /// [`ANONYMIZATION_MARGIN`](crate::store::ANONYMIZATION_MARGIN) before that call.
     pub(super) anonymizations: OrdMap<UserId, (Time, AuditId)>,
 }
 

@@ -6,11 +6,12 @@ use super::assert_no_echo;
 use crate::egress::{Class, EgressPolicy, classify, literal};
 use crate::ports::webhook_url::WebhookUrl;
 
-/// Parts of error texts that a URL in the input may contain too.
+/// Constant parts of error texts. [`assert_no_echo`] ignores them, because the input may contain
+/// the same words.
 const RULES: &str = "an https:// address; must begin with https://, except";
 
-/// Part of the error text for an invalid egress policy, with examples that the input may contain
-/// too.
+/// Constant error text for an invalid egress policy. [`assert_no_echo`] ignores it, because the
+/// input may contain the same words.
 const NETWORK: &str = "must be a network such as 10.0.0.0/8, an address or a host name";
 
 /// Parses the input as a webhook URL. A URL that the default policy permits must use TLS and must

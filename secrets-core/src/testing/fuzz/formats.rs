@@ -5,7 +5,8 @@ use crate::crypto::Plaintext;
 use crate::formats::{Form, Format, ObjectName};
 use crate::model::{Error, SecretKey};
 
-/// Constant parts of error texts, which the input may contain too.
+/// Constant parts of error texts. [`assert_no_echo`] ignores them, because the input may contain
+/// the same words.
 const RULES: &str = "must be KEY=value, only a comment may stand behind the closing quote, \
     a quote is never closed, the key or value must be one flat object of texts by key, \
     must be at most 1 MiB with at most 256 opening brackets in YAML; use JSON for more";

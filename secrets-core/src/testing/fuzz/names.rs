@@ -9,7 +9,8 @@ use crate::model::{
     ProjectId, ProjectRef, RotationName, SecretKey, Slug, Summary, ids,
 };
 
-/// Part of the error text for an invalid base URL, with an example that the input may contain too.
+/// Constant part of the error text for an invalid base URL. [`assert_no_echo`] ignores it, because
+/// the input may contain the same words.
 const EXAMPLE: &str = "must be a URL such as https://secrets.example.com, optionally";
 
 /// Slug of a project whose name has no ASCII letter or digit.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use secrets_http::secret_text::{TextError, read_secret_text};
 use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
@@ -18,32 +19,24 @@ const MAX_BYTES: usize = 64 * 1024;
 pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let name = path.display();
     let text = if path == Path::new("-") {
-        read_bounded(&name, io::stdin())?
+        read_text(&name, io::stdin())?
     } else {
-        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
-        read_bounded(&name, file)?
+        let file = File::open(path).map_err(|error| unreadable(&name, &TextError::Read(error)))?;
+        read_text(&name, file)?
     };
     Ok(Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Reads a text of at most 64 KiB. `name` is the name of the input in error messages.
-pub(crate) fn read_bounded(
+pub(crate) fn read_text(
     name: &dyn Display,
     input: impl Read,
 ) -> Result<Zeroizing<String>, Failure> {
-    // Large enough for the whole text, so that no copy is left in memory by growing.
-    let mut text = Zeroizing::new(String::with_capacity(MAX_BYTES + 1));
-    let read = input.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);
-    read.map_err(|error| unreadable(name, &error))?;
-    if text.len() > MAX_BYTES {
-        let message = format!("{name}: must have at most {MAX_BYTES} bytes");
-        return Err(Failure::new(Exit::Data, message));
-    }
-    Ok(text)
+    read_secret_text(input, MAX_BYTES).map_err(|error| unreadable(name, &error))
 }
 
-fn unreadable(name: &dyn Display, error: &io::Error) -> Failure {
-    let is_text = error.kind() != io::ErrorKind::InvalidData;
-    let exit = if is_text { Exit::NoInput } else { Exit::Data };
+/// Returns the failure for an input that cannot be read. `name` is the name of the input.
+pub(crate) fn unreadable(name: &dyn Display, error: &TextError) -> Failure {
+    let exit = if matches!(error, TextError::Read(_)) { Exit::NoInput } else { Exit::Data };
     Failure::new(exit, format!("{name}: {error}"))
 }

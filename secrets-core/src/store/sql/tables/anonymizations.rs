@@ -20,7 +20,8 @@ const INSERT: &str =
      ON CONFLICT (user_id) DO UPDATE
      SET created_at = excluded.created_at, entry_id = excluded.entry_id";
 
-/// Locks the row of user $1 and returns the time and ID of the last anonymized audit entry. Nodes
+/// Locks the row of user $1 and returns the time and ID of the last anonymized audit entry; after a
+/// call that found no more entries, [`ANONYMIZATION_MARGIN`] before that call, and a nil ID. Nodes
 /// that continue the anonymization of the same user thus wait for each other.
 const LOCK: &str = "UPDATE anonymizations SET entry_id = entry_id WHERE user_id = $1
      RETURNING created_at, entry_id AS id";
@@ -50,7 +51,7 @@ pub(super) async fn resume(
     let last = session.one("anonymizations", sqlx::query(LOCK).bind(user.uuid()), place).await?;
     let Some((time, id)) = last else { return Ok(true) };
     let found = anonymize(session, user, (time, id.uuid()), limit).await?;
-    // Without an ID, the time was stored by a call that found no more entries.
+    // Without an ID, an earlier call has found no more entries.
     let is_waiting = id.uuid().is_nil();
     if !is_waiting || !matches!(found, Found::None) {
         return found.store(session, user, now).await;

@@ -151,7 +151,7 @@ fn checked(result: Result<(), BundleFailure>) -> Result<(), Failure> {
     result.or_else(|failure| match failure {
         BundleFailure::Output(error) => written(Err(error)),
         BundleFailure::File(_) => Err(Failure::new(Exit::NoInput, failure.to_string())),
-        BundleFailure::Refused(_) | BundleFailure::Format(_) => {
+        BundleFailure::Refused(_) | BundleFailure::Content(_) | BundleFailure::Format(_) => {
             Err(Failure::new(Exit::Data, failure.to_string()))
         }
     })

@@ -1,16 +1,19 @@
 //! `set`: creates or changes secrets.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::fmt::Display;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
+use secrets_http::secret_text::{TextError, read_secret_text};
 use zeroize::Zeroizing;
 
 use crate::arguments::HiddenArgument;
 use crate::changes::{Action, Change, ChangeSet};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::input::unreadable;
 use crate::invocation::Invocation;
 
 /// Default length of a generated value, in characters.
@@ -121,7 +124,7 @@ impl Set {
             let message = format!("{key}: no value; pipe one value to standard input");
             return Err(Failure::usage(message));
         }
-        let text = read_to_end(std::io::stdin().lock(), "standard input")?;
+        let text = read_value(std::io::stdin().lock(), &"standard input")?;
         if text.is_empty() {
             return Err(Failure::usage("standard input is empty; `KEY=` sets an empty value"));
         }
@@ -147,26 +150,19 @@ fn plaintext(mut text: Zeroizing<String>) -> Result<Plaintext, Failure> {
 }
 
 fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let name = path.display().to_string();
-    let file = std::fs::File::open(path)
-        .map_err(|error| Failure::new(Exit::NoInput, format!("{name}: {error}")))?;
-    read_to_end(file, &name)
+    let name = path.display();
+    let file =
+        std::fs::File::open(path).map_err(|error| unreadable(&name, &TextError::Read(error)))?;
+    read_value(file, &name)
 }
 
-/// Reads the value of a secret. Reads at most three bytes more than the maximum size of a value, so
-/// that input that is too long is detected even after the line break at its end is removed. `name`
-/// is the name of the input in error messages.
-fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
-    let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
-    let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);
-    input.take(limit + 3).read_to_string(&mut text).map_err(|error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::InvalidData => Exit::Data,
-            _ => Exit::NoInput,
-        };
-        Failure::new(exit, format!("{name}: {error}"))
-    })?;
-    Ok(text)
+/// Reads the value of a secret, which may be followed by a line break. `name` is the name of the
+/// input in error messages.
+fn read_value(input: impl std::io::Read, name: &dyn Display) -> Result<Zeroizing<String>, Failure> {
+    read_secret_text(input, Plaintext::LIMIT + "\r\n".len()).map_err(|error| match error {
+        TextError::TooLong(_) => unreadable(name, &TextError::TooLong(Plaintext::LIMIT)),
+        error => unreadable(name, &error),
+    })
 }
 
 /// Generates a value of random letters and digits, each equally likely.

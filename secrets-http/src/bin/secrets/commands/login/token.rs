@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::credentials::{Credential, CredentialMetadata};
 use crate::failure::{Exit, Failure};
-use crate::input::read_bounded;
+use crate::input::read_text;
 use crate::invocation::Invocation;
 use crate::output::printable;
 use crate::settings::Server;
@@ -48,7 +48,7 @@ fn read(cx: &Invocation) -> Result<Zeroizing<String>, Failure> {
         // The terminal would show the token.
         return Err(Failure::usage("--token-stdin: pipe the token to standard input"));
     } else {
-        read_bounded(&"--token-stdin: standard input", io::stdin())?
+        read_text(&"--token-stdin: standard input", io::stdin())?
     };
     let token = text.trim();
     if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
