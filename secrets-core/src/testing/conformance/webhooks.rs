@@ -224,8 +224,9 @@ pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
 }
 
-/// Trimming sets the status of pending deliveries of a webhook to failed, except the newest ones.
-/// It keeps the same number of deliveries that have ended, and changes no other webhook.
+/// Trimming the deliveries of a webhook to a maximum number sets the status of the older pending
+/// deliveries to failed, and deletes the older deliveries that have ended. The maximum applies to
+/// each of the two kinds separately. No other webhook is changed.
 pub async fn surplus_pending_deliveries_fail(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [to, other] = [0, 1].map(|_| webhook(&of));
