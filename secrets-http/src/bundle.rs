@@ -14,7 +14,7 @@ use secrets_core::formats::{Format, ObjectName, Unfit};
 use secrets_core::model::{SecretKey, Time};
 use zeroize::Zeroizing;
 
-use crate::secret_text::{TextError, read_secret_text};
+use crate::secret_text::{TextError, read_secret_file};
 
 /// Maximum number of bytes read from a file with an encryption key or a passphrase.
 const MAX_KEY_FILE_BYTES: usize = 8_192;
@@ -192,13 +192,7 @@ fn write(out: &mut impl Write, text: &str) -> Result<(), BundleFailure> {
 fn read_line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, BundleFailure> {
     let refuse =
         |reason: &dyn Display| BundleFailure::Content(format!("{}: {reason}", path.display()));
-    let text = if path == Path::new("-") {
-        read_secret_text(io::stdin(), MAX_KEY_FILE_BYTES)
-    } else {
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        read_secret_text(file, MAX_KEY_FILE_BYTES)
-    };
-    let text = text.map_err(|error| match error {
+    let text = read_secret_file(path, MAX_KEY_FILE_BYTES).map_err(|error| match error {
         TextError::Read(error) => unreadable(path, &error),
         error => refuse(&error),
     })?;

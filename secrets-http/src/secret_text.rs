@@ -1,8 +1,10 @@
 //! Texts with secrets from files and standard input.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
+use std::path::Path;
 
 use zeroize::Zeroizing;
 
@@ -28,6 +30,14 @@ impl fmt::Display for TextError {
 }
 
 impl std::error::Error for TextError {}
+
+/// Reads a file, or standard input for the path `-`, as [`read_secret_text`] does.
+pub fn read_secret_file(path: &Path, limit: usize) -> Result<Zeroizing<String>, TextError> {
+    if path == Path::new("-") {
+        return read_secret_text(io::stdin(), limit);
+    }
+    read_secret_text(File::open(path).map_err(TextError::Read)?, limit)
+}
 
 /// Reads a UTF-8 text of at most `limit` bytes. The memory of the text is wiped on drop.
 pub fn read_secret_text(input: impl Read, limit: usize) -> Result<Zeroizing<String>, TextError> {

@@ -1,12 +1,12 @@
 // Chromium, driven by playwright-core. Its windows record requests, errors and policy violations.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromium } from "playwright-core";
 
-import { pictures, root } from "./server.mjs";
+import { root } from "./server.mjs";
 
 const axe = readFileSync(join(root, "tests/dashboard/node_modules/axe-core/axe.min.js"), "utf8");
 
@@ -19,7 +19,6 @@ const COLORS = {
 
 // Starts Chromium, with the given further arguments.
 export function launch(args = []) {
-  mkdirSync(pictures, { recursive: true });
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: process.getuid?.() === 0 ? ["--no-sandbox", ...args] : args,
@@ -74,7 +73,7 @@ async function findings(page, rules) {
 const OF_COLORS = ["color-contrast", "link-in-text-block"];
 
 // Checks the screen in all colors: axe finds nothing, and neither the page nor a dialog scrolls sideways. Rules that do
-// not depend on colors are checked once. Saves screenshots with this name.
+// not depend on colors are checked once. Errors contain the name.
 export async function look(page, name) {
   const size = page.viewportSize().width < 600 ? "-narrow" : "";
   for (const [colors, media] of Object.entries(COLORS)) {
@@ -85,7 +84,6 @@ export async function look(page, name) {
       [document.documentElement, ...document.querySelectorAll("dialog > .content")].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth),
     );
     assert.equal(wide, false, `${title} scrolls sideways`);
-    await page.screenshot({ path: join(pictures, `${title}.png`) });
   }
   await page.emulateMedia(COLORS.light);
 }

@@ -2,13 +2,13 @@
 // roles.
 
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
 import { SIZES, cell, goTo, launch, look, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
-import { pictures, startServer, tokenOf } from "./server.mjs";
+import { databases, startServer, tokenOf } from "./server.mjs";
 
 let server, browser, call, token, team;
 
@@ -246,7 +246,8 @@ test("after an answer that was lost, trying again writes nothing twice", async (
 });
 
 test("a server that is killed between saving and answering has saved once", async () => {
-  const file = join(pictures, "killed.db");
+  mkdirSync(databases, { recursive: true });
+  const file = join(databases, "killed.db");
   for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true });
   const database = { SECRETS_DATABASE_URL: `sqlite://${file}` };
   let killed = await startServer("dashboard-killed", database);

@@ -1,4 +1,4 @@
-// All sections in Chromium: accessibility, hostile names, and screenshots.
+// All sections in Chromium: accessibility and hostile names.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

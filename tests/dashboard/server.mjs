@@ -11,7 +11,8 @@ import { fileURLToPath } from "node:url";
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 const target = resolve(process.env.CARGO_TARGET_DIR ?? join(root, "target"));
 const logs = process.env.SECRETS_TEST_LOGS ?? join(target, "test/logs");
-export const pictures = join(target, "test/dashboard");
+// Folder of the databases.
+export const databases = join(process.env.SECRETS_TEST_FOLDER ?? join(target, "test/data"), "dashboard");
 
 const ISSUER = "https://issuer.test";
 const KEY = "a secret of the test suite, of 32 bytes or more";
@@ -38,15 +39,15 @@ export const startServer = (name, settings = {}) =>
 
 // Starts a development service with an empty data folder. `settings` are further environment variables.
 export async function startDev(name, settings = {}) {
-  const data = join(target, "test/dashboard", name);
-  rmSync(data, { recursive: true, force: true });
-  const server = await start(name, ["dev", "--data-dir", data, "--listen", "127.0.0.1:0"], settings);
-  return { ...server, data };
+  const folder = join(databases, name);
+  rmSync(folder, { recursive: true, force: true });
+  const server = await start(name, ["dev", "--data-dir", folder, "--listen", "127.0.0.1:0"], settings);
+  return { ...server, folder };
 }
 
 // Returns the output of a subcommand of `dev` for a development service.
-const ofDev = (command, { data }) =>
-  execFileSync(program, ["dev", command, "--data-dir", data, "--email", "dev@example.com"], { encoding: "utf8" }).trim();
+const ofDev = (command, { folder }) =>
+  execFileSync(program, ["dev", command, "--data-dir", folder, "--email", "dev@example.com"], { encoding: "utf8" }).trim();
 
 // Returns a link that signs a browser in.
 export const devLink = (server) => ofDev("link", server);

@@ -1,7 +1,7 @@
 //! Tests of request bodies: size, media type, and errors.
 
 use hyper::Method;
-use secrets_tests::{App, Client, Reply, canary, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Client, Reply, canary, in_memory, paths};
 use serde_json::{Value, json};
 
 const TEAMS: &str = "/api/v1/teams";
@@ -321,7 +321,7 @@ async fn a_whole_number_may_have_a_fraction_of_zero(app: App) {
     alice.raw(Method::POST, &rollback, &JSON, r#"{"version":1.5}"#).await.is(400).names("version");
 }
 
-in_memory_and_on_postgres![
+in_memory![
     a_whole_number_may_have_a_fraction_of_zero,
     a_body_of_more_than_a_mebibyte_is_413,
     a_body_without_a_credential_has_at_most_64_kibibytes,

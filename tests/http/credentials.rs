@@ -5,7 +5,7 @@ use chrono::{Duration, TimeDelta};
 use hyper::Method;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
 use secrets_core::model::Clock as _;
-use secrets_tests::{App, Reply, on_every_store, paths};
+use secrets_tests::{App, Reply, in_memory, on_sql_stores, paths};
 use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
@@ -362,13 +362,12 @@ async fn levels_are_decided_from_the_outside_in(app: App) {
     alice.get(&paths::secret(&web, "staging", "NONE")).await.is(404).says("secret not found");
 }
 
-on_every_store![
+in_memory![
     a_missing_credential_is_401,
     another_scheme_than_bearer_is_401,
     the_scheme_is_written_in_any_case,
     two_credentials_are_none,
     a_credential_is_taken_from_the_header_only,
-    a_token_of_the_identity_provider_is_a_credential,
     a_jwt_is_refused_once_it_has_ended_with_a_minute_of_leeway,
     only_a_jwt_that_was_valid_has_expired,
     a_jwt_is_refused_before_it_begins_with_a_minute_of_leeway,
@@ -378,6 +377,9 @@ on_every_store![
     a_jwt_signed_with_another_key_is_401,
     a_jwt_whose_parts_do_not_belong_together_is_401,
     a_credential_that_is_too_long_or_not_text_is_refused,
+    the_credential_is_judged_before_the_body,
+    a_malformed_body_is_reported_before_an_unknown_object_of_the_path,
+    a_token_of_the_identity_provider_is_a_credential,
     a_service_token_is_a_credential,
     an_unknown_service_token_is_401,
     a_service_token_ends_at_its_expiry_time,
@@ -385,7 +387,22 @@ on_every_store![
     users_me_is_404_before_the_first_sign_in,
     other_requests_are_401_before_the_first_sign_in,
     a_credential_without_the_permission_is_403,
-    the_credential_is_judged_before_the_body,
-    a_malformed_body_is_reported_before_an_unknown_object_of_the_path,
     levels_are_decided_from_the_outside_in,
 ];
+
+// Service tokens and users are found in the database.
+mod databases {
+    use super::*;
+
+    on_sql_stores![
+        a_token_of_the_identity_provider_is_a_credential,
+        a_service_token_is_a_credential,
+        an_unknown_service_token_is_401,
+        a_service_token_ends_at_its_expiry_time,
+        a_deleted_service_token_is_401_at_once,
+        users_me_is_404_before_the_first_sign_in,
+        other_requests_are_401_before_the_first_sign_in,
+        a_credential_without_the_permission_is_403,
+        levels_are_decided_from_the_outside_in,
+    ];
+}

@@ -1,6 +1,6 @@
 //! Tests of the API documentation page.
 
-use secrets_tests::{App, in_memory_and_on_postgres};
+use secrets_tests::{App, in_memory};
 
 async fn the_page_loads_nothing_from_other_origins(app: App) {
     let reader = app.anonymous();
@@ -40,7 +40,7 @@ async fn the_document_is_the_same_for_everyone(app: App) {
     assert_eq!(alice.get("/api/v1/openapi.json").await.is(200).json(), document);
 }
 
-in_memory_and_on_postgres!(
+in_memory!(
     the_page_loads_nothing_from_other_origins,
     no_other_file_is_given,
     the_document_is_the_same_for_everyone,

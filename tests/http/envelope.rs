@@ -3,7 +3,7 @@
 //! `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;
-use secrets_tests::{Build, Kind, in_memory_and_on_postgres, paths};
+use secrets_tests::{Build, Kind, in_memory, paths};
 use serde_json::json;
 
 async fn an_object_is_also_in_its_own_data_field(kind: Kind) {
@@ -71,7 +71,7 @@ async fn the_document_describes_the_envelope_in_force(kind: Kind) {
     assert_eq!(schema("/api/v1/eso/secret"), eso);
 }
 
-in_memory_and_on_postgres!(;
+in_memory!(;
     an_object_is_also_in_its_own_data_field,
     a_parent_has_one_name_in_both_envelopes,
     an_error_has_no_data_field,

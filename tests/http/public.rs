@@ -9,7 +9,7 @@ use chrono::DateTime;
 use hyper::Method;
 use secrets_core::engine::{Engine, Job, Schedule, Worker};
 use secrets_tests::{
-    App, Build, CAUSE, Failing, Kind, Outage, STARTED, canary, in_memory_and_on_postgres, paths,
+    App, Build, CAUSE, Failing, Kind, Outage, STARTED, canary, in_memory, on_sql_stores, paths,
 };
 use serde_json::json;
 
@@ -321,7 +321,7 @@ async fn an_unreachable_store_is_503_with_retry_after(app: App) {
     assert_eq!(reply.header("retry-after"), Some("5"));
 }
 
-in_memory_and_on_postgres![
+in_memory![
     health_is_200_ok_while_everything_works,
     a_process_is_alive_without_its_database,
     health_is_503_degraded_while_the_database_does_not_answer,
@@ -340,3 +340,14 @@ in_memory_and_on_postgres![
     an_internal_error_is_500_without_its_cause,
     an_unreachable_store_is_503_with_retry_after,
 ];
+
+mod databases {
+    use super::*;
+
+    on_sql_stores![
+        health_is_200_ok_while_everything_works,
+        a_process_is_alive_without_its_database,
+        health_is_503_degraded_while_the_database_does_not_answer,
+        an_unreachable_store_is_503_with_retry_after,
+    ];
+}

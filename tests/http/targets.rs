@@ -1,7 +1,7 @@
 //! Tests of paths and queries in request lines: the server refuses forms that programs could
 //! interpret differently.
 
-use secrets_tests::{App, Reply, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Reply, in_memory, paths};
 use serde_json::json;
 
 /// Sends a GET request with exactly this request target (path and query). An HTTP client would
@@ -158,7 +158,7 @@ async fn a_request_may_name_the_whole_address(app: App) {
     ask(&app, &jwt, "http://elsewhere.example/api/v1/users/me").await.is(200);
 }
 
-in_memory_and_on_postgres![
+in_memory![
     an_ambiguous_path_is_400,
     an_invalid_path_is_400,
     a_path_is_decoded_once,

@@ -37,19 +37,21 @@ ENDLESS = ["--exclude-operation-id", "watchEnvironment", "--exclude-operation-id
 # caller.
 REVOKE = "revokeCliSession"
 
-# Options to send only valid requests, because errors have the same form in every envelope.
+# Options to send only valid requests. Invalid ones are sent by two callers: errors have the same form in every
+# envelope, a command line session is checked like its user, and a request without a credential is refused before
+# its contents are checked.
 VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples", "5"]
 
 # Callers by name: envelope, source of the credential, and options. The slowest callers come first.
 CALLERS = {
+    "person": (NAMED, lambda world: world.person, ENDLESS),
+    "token": (NAMED, lambda world: world.service_token, ENDLESS),
     "session": (
         NAMED,
         World.session,
-        [*ENDLESS, "--exclude-operation-id", REVOKE, "--exclude-operation-id", "signOut"],
+        [*ENDLESS, *VALID, "--exclude-operation-id", REVOKE, "--exclude-operation-id", "signOut"],
     ),
-    "person": (NAMED, lambda world: world.person, ENDLESS),
-    "token": (NAMED, lambda world: world.service_token, ENDLESS),
-    "nobody": (NAMED, lambda world: None, ENDLESS),
+    "nobody": (NAMED, lambda world: None, [*ENDLESS, *VALID]),
     "person-both": (BOTH, lambda world: world.person, [*ENDLESS, *VALID]),
     "token-both": (
         BOTH,

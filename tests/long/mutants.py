@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 import tree_sitter_rust
 from tree_sitter import Language, Parser
@@ -305,15 +306,15 @@ def run(chosen, mutant, seconds, **variables):
 
 
 def detect(mutant, tests, ours, deadline):
-    """Runs the tests that reach a mutant, and first those that reach mutants of its file which few
-    tests reach. `ours` has the number of tests that reach each mutant of the file. Returns the
+    """Runs the tests that reach a mutant, and first short ones that reach mutants of its file which
+    few tests reach. `ours` has the number of tests that reach each mutant of the file. Returns the
     outcome."""
     if time.monotonic() > deadline:
         return "not tested"
     covering = [test for test in tests if mutant.number in test.reached]
     if not covering:
         return "not reached"
-    covering.sort(key=lambda test: -sum(1 / ours[number] for number in test.reached & ours.keys()))
+    covering.sort(key=lambda test: -sum(1 / ours[number] for number in test.reached & ours.keys()) / test.seconds)
     total, left = 0.0, []
     for test in covering[:MOST_TESTS]:
         total += test.seconds
@@ -349,6 +350,9 @@ def main(arguments):
     known = output / "caught.json"
     caught = set(json.loads(known.read_text())) if known.exists() else set()
 
+    # Two threads write the file.
+    lock = Lock()
+
     def test_one(mutant):
         if mutant.name in caught:
             return "caught"
@@ -356,6 +360,10 @@ def main(arguments):
         reaching = Counter(number for test in found for number in test.reached & ours)
         outcome = detect(mutant, found, reaching, deadline)
         print(f"{outcome}: {mutant.name}", flush=True)
+        if outcome == "caught":
+            with lock:
+                caught.add(mutant.name)
+                known.write_text(json.dumps(sorted(caught)))
         return outcome
 
     with ThreadPoolExecutor(os.cpu_count()) as executor:
@@ -363,8 +371,6 @@ def main(arguments):
         found = [test for test in found if test.passed]
         print(f"{len(found)} tests pass, {sum(bool(test.reached) for test in found)} reach a mutant", flush=True)
         outcomes = dict(zip((mutant.name for mutant in mutants), executor.map(test_one, mutants), strict=True))
-    caught |= {name for name, outcome in outcomes.items() if outcome == "caught"}
-    known.write_text(json.dumps(sorted(caught)))
     for outcome in ("missed", "not reached", "not tested"):
         chosen = sorted(name for name, result in outcomes.items() if result == outcome)
         print(f"\n{outcome}: {len(chosen)}", *chosen, sep="\n")

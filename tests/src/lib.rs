@@ -74,6 +74,16 @@ macro_rules! on_every_store {
     };
 }
 
+/// Generates a test in memory for each async function in the list, as [`on_every_store`] does.
+/// Suitable for rules that are decided without the store, such as those about headers, bodies,
+/// paths, formats, and limits that each node counts by itself.
+#[macro_export]
+macro_rules! in_memory {
+    ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
+        $crate::on_store!(memory, Memory, [$($rule)*], [$($($built)+)?]);
+    };
+}
+
 /// Generates a test in memory and one on PostgreSQL for each async function in the list, as
 /// [`on_every_store`] does. Suitable for rules about requests and responses. SQLite is covered by
 /// the conformance suite of the stores, and by the tests of rules that depend on transactions, on

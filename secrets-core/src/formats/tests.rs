@@ -244,8 +244,8 @@ fn the_buffer_of_an_output_does_not_grow() {
         for format in Format::ALL {
             // Formats that cannot represent the value are left out.
             let Ok(output) = format.write(&secrets, &name()) else { continue };
-            let is_first = output.capacity() <= room(&secrets) + 512;
-            assert!(is_first, "{format:?}: {text:?}: {} bytes", output.capacity());
+            let has_not_grown = output.capacity() <= room(&secrets) + 512;
+            assert!(has_not_grown, "{format:?}: {text:?}: {} bytes", output.capacity());
         }
     }
 }

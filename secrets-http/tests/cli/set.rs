@@ -15,10 +15,11 @@ fn values_come_from_arguments_standard_input_and_files() {
     assert_eq!(project.run_with(&["set", "C"], "kvc_c\n").code, Some(0));
     assert_eq!(project.run_with(&["set", "D"], "kvc_1\nkvc_2\n\n").code, Some(0));
     project.ok(&["set", "E", "--from-file", "value"]);
+    assert_eq!(project.run_with(&["set", "G", "--from-file", "-"], "kvc_g\n").code, Some(0));
 
     let expected = json!({
         "A": "kvc_a", "B": "kvc_=b", "C": "kvc_c", "D": "kvc_1\nkvc_2\n", "E": "kvc_file\n",
-        "EMPTY": "",
+        "EMPTY": "", "G": "kvc_g\n",
     });
     assert_eq!(project.values("staging"), expected);
     project.run(&["set", "F"]).fails(64, "standard input is empty");

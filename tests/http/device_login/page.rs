@@ -1,6 +1,6 @@
 //! Tests of `/device`, the page on which a user approves or denies a device login.
 
-use secrets_tests::{App, Build, Client, Kind, Reply, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Client, Kind, Reply, in_memory};
 
 use super::{poll, start};
 
@@ -167,7 +167,7 @@ async fn the_pages_work_below_a_path() {
     assert!(cookie.contains("; Path=/base/device;") && cookie.ends_with("; Secure"), "{cookie}");
 }
 
-in_memory_and_on_postgres!(
+in_memory!(
     the_page_shows_the_client_and_accepts_the_decision,
     the_page_keeps_a_long_token_in_several_cookies,
     the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in,

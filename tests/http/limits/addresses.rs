@@ -3,7 +3,7 @@
 
 use chrono::TimeDelta;
 use hyper::Method;
-use secrets_tests::{App, Build, Client, Kind, Reply, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Client, Kind, Reply, in_memory};
 use serde_json::json;
 
 const GREETING: &str = "/api/v1";
@@ -138,7 +138,7 @@ async fn a_trusted_proxy_that_names_no_address_is_400(kind: Kind) {
     }
 }
 
-in_memory_and_on_postgres![
+in_memory![
     ;
     the_101st_request_of_a_minute_is_429,
     a_request_without_a_credential_is_429_and_not_401,

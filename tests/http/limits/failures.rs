@@ -2,7 +2,7 @@
 //! minute, the IP address is blocked.
 
 use chrono::TimeDelta;
-use secrets_tests::{App, Build, Client, Kind, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Client, Kind, in_memory};
 use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
@@ -87,7 +87,7 @@ async fn a_token_that_was_deleted_is_a_failure(kind: Kind) {
     app.bearer("nonsense").get(ME).await.is(429);
 }
 
-in_memory_and_on_postgres![
+in_memory![
     ;
     the_21st_failed_credential_of_a_minute_is_429,
     a_valid_credential_is_refused_after_20_failures,

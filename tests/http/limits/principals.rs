@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta};
 use hyper::Method;
-use secrets_tests::{App, Build, Client, Kind, Reply, in_memory_and_on_postgres};
+use secrets_tests::{App, Build, Client, Kind, Reply, in_memory};
 use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
@@ -155,7 +155,7 @@ async fn without_limits_there_are_no_headers(app: App) {
     }
 }
 
-in_memory_and_on_postgres![
+in_memory![
     without_limits_there_are_no_headers;
     the_61st_request_of_a_minute_is_429,
     every_answer_has_the_state_of_the_window,

@@ -3,9 +3,7 @@
 
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Options;
-use secrets_tests::{
-    App, Build, Kind, Person, canary, in_memory_and_on_postgres, lambda, paths, postgresql,
-};
+use secrets_tests::{App, Build, Kind, Person, canary, in_memory, lambda, paths, postgresql};
 use serde_json::{Value, json};
 
 /// Returns the request body that creates the rotation `main-db`, with one field changed. `place` is
@@ -242,7 +240,7 @@ async fn each_key_is_a_key_and_named_once(app: App) {
     refused(&alice, cases).await;
 }
 
-in_memory_and_on_postgres![
+in_memory![
     missing_fields_are_named,
     a_name_is_letters_digits_underscores_and_hyphens,
     a_name_may_look_like_an_id_and_an_id_names_nothing,

@@ -3,7 +3,7 @@
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Rotated, connection, in_memory_and_on_postgres, lambda, paths};
+use secrets_tests::{App, Rotated, connection, in_memory, lambda, paths};
 use serde_json::{Value, json};
 
 async fn a_connection_that_works_is_a_success(app: App) {
@@ -103,7 +103,7 @@ async fn connection_tests_are_recorded(app: App) {
     assert_eq!(entry.actor_id.map(|id| id.to_string()), Some(main.person.id.clone()));
 }
 
-in_memory_and_on_postgres![
+in_memory![
     a_connection_that_works_is_a_success,
     connection_errors_have_texts_of_the_service,
     an_unverified_server_is_a_success_with_a_warning,

@@ -1,7 +1,7 @@
 //! Tests of exports and imports in text formats.
 
 use hyper::Method;
-use secrets_tests::{App, Person, Reply, canary, in_memory_and_on_postgres, paths};
+use secrets_tests::{App, Person, Reply, canary, in_memory, paths};
 use serde_json::json;
 
 async fn export(person: &Person, project: &str, query: &str) -> Reply {
@@ -213,7 +213,7 @@ async fn a_document_that_is_no_object_is_400(app: App) {
     reply.is(400).code("invalid_key").names("secrets[1].key");
 }
 
-in_memory_and_on_postgres![
+in_memory![
     an_export_is_the_bare_text_in_its_own_type,
     an_environment_without_secrets_is_an_empty_text,
     hidden_secrets_are_in_no_text_and_inherited_ones_are,

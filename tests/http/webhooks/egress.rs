@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use secrets_core::egress::Resolver;
-use secrets_tests::{Build, Kind, Receiver, in_memory_and_on_postgres};
+use secrets_tests::{Build, Kind, Receiver, in_memory};
 use serde_json::json;
 
 use super::{EVENTS, World};
@@ -162,7 +162,7 @@ async fn every_spelling_of_a_loopback_address_is_refused_and_not_dialled(kind: K
     assert_eq!(world.receiver.connections(), 0);
 }
 
-in_memory_and_on_postgres![;
+in_memory![;
     a_name_with_an_internal_address_is_not_dialled,
     a_name_with_one_internal_address_is_not_dialled,
     a_name_that_changes_to_an_internal_address_is_not_dialled,

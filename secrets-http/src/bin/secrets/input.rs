@@ -2,11 +2,10 @@
 //! arguments, because other users of the machine can see arguments.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
-use secrets_http::secret_text::{TextError, read_secret_text};
+use secrets_http::secret_text::{TextError, read_secret_file, read_secret_text};
 use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
@@ -17,13 +16,8 @@ const MAX_BYTES: usize = 64 * 1024;
 /// Reads a password or key from a file, or from standard input for the path `-`. Newlines at the
 /// end are removed.
 pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let name = path.display();
-    let text = if path == Path::new("-") {
-        read_text(&name, io::stdin())?
-    } else {
-        let file = File::open(path).map_err(|error| unreadable(&name, &TextError::Read(error)))?;
-        read_text(&name, file)?
-    };
+    let text =
+        read_secret_file(path, MAX_BYTES).map_err(|error| unreadable(&path.display(), &error))?;
     Ok(Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 

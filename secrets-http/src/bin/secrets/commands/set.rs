@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
-use secrets_http::secret_text::{TextError, read_secret_text};
+use secrets_http::secret_text::{TextError, read_secret_file, read_secret_text};
 use zeroize::Zeroizing;
 
 use crate::arguments::HiddenArgument;
@@ -16,6 +16,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::input::unreadable;
 use crate::invocation::Invocation;
 
+/// Maximum length of an input, in bytes: a value may be followed by a line break.
+const MAX_INPUT: usize = Plaintext::LIMIT + "\r\n".len();
 /// Default length of a generated value, in characters.
 const GENERATED_LENGTH: &str = "32";
 /// Maximum length of a generated value, in characters.
@@ -30,7 +32,7 @@ pub(crate) struct Set {
     /// without the line break at its end.
     #[arg(required = true, value_name = "KEY[=VALUE]")]
     secrets: Vec<HiddenArgument>,
-    /// Read the value from a file, exactly as it is.
+    /// Read the value from a file, exactly as it is; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "hide"])]
     from_file: Option<PathBuf>,
     /// Generate a value of LEN random letters and digits.
@@ -124,7 +126,8 @@ impl Set {
             let message = format!("{key}: no value; pipe one value to standard input");
             return Err(Failure::usage(message));
         }
-        let text = read_value(std::io::stdin().lock(), &"standard input")?;
+        let text = read_secret_text(std::io::stdin(), MAX_INPUT)
+            .map_err(|error| unreadable_value(&"standard input", error))?;
         if text.is_empty() {
             return Err(Failure::usage("standard input is empty; `KEY=` sets an empty value"));
         }
@@ -150,19 +153,16 @@ fn plaintext(mut text: Zeroizing<String>) -> Result<Plaintext, Failure> {
 }
 
 fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let name = path.display();
-    let file =
-        std::fs::File::open(path).map_err(|error| unreadable(&name, &TextError::Read(error)))?;
-    read_value(file, &name)
+    read_secret_file(path, MAX_INPUT).map_err(|error| unreadable_value(&path.display(), error))
 }
 
-/// Reads the value of a secret, which may be followed by a line break. `name` is the name of the
-/// input in error messages.
-fn read_value(input: impl std::io::Read, name: &dyn Display) -> Result<Zeroizing<String>, Failure> {
-    read_secret_text(input, Plaintext::LIMIT + "\r\n".len()).map_err(|error| match error {
-        TextError::TooLong(_) => unreadable(name, &TextError::TooLong(Plaintext::LIMIT)),
-        error => unreadable(name, &error),
-    })
+/// Returns the failure for an input whose value cannot be read. `name` is the name of the input.
+fn unreadable_value(name: &dyn Display, error: TextError) -> Failure {
+    let error = match error {
+        TextError::TooLong(_) => TextError::TooLong(Plaintext::LIMIT),
+        error => error,
+    };
+    unreadable(name, &error)
 }
 
 /// Generates a value of random letters and digits, each equally likely.
