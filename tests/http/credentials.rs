@@ -5,7 +5,7 @@ use chrono::{Duration, TimeDelta};
 use hyper::Method;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
 use secrets_core::model::Clock as _;
-use secrets_tests::{App, Reply, in_memory, on_sql_stores, paths};
+use secrets_tests::{App, Reply, in_memory, on_every_store, paths};
 use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
@@ -379,6 +379,10 @@ in_memory![
     a_credential_that_is_too_long_or_not_text_is_refused,
     the_credential_is_judged_before_the_body,
     a_malformed_body_is_reported_before_an_unknown_object_of_the_path,
+];
+
+// Service tokens and users are found in the store.
+on_every_store![
     a_token_of_the_identity_provider_is_a_credential,
     a_service_token_is_a_credential,
     an_unknown_service_token_is_401,
@@ -389,20 +393,3 @@ in_memory![
     a_credential_without_the_permission_is_403,
     levels_are_decided_from_the_outside_in,
 ];
-
-// Service tokens and users are found in the database.
-mod databases {
-    use super::*;
-
-    on_sql_stores![
-        a_token_of_the_identity_provider_is_a_credential,
-        a_service_token_is_a_credential,
-        an_unknown_service_token_is_401,
-        a_service_token_ends_at_its_expiry_time,
-        a_deleted_service_token_is_401_at_once,
-        users_me_is_404_before_the_first_sign_in,
-        other_requests_are_401_before_the_first_sign_in,
-        a_credential_without_the_permission_is_403,
-        levels_are_decided_from_the_outside_in,
-    ];
-}

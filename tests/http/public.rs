@@ -9,7 +9,7 @@ use chrono::DateTime;
 use hyper::Method;
 use secrets_core::engine::{Engine, Job, Schedule, Worker};
 use secrets_tests::{
-    App, Build, CAUSE, Failing, Kind, Outage, STARTED, canary, in_memory, on_sql_stores, paths,
+    App, Build, CAUSE, Failing, Kind, Outage, STARTED, canary, in_memory, on_every_store, paths,
 };
 use serde_json::json;
 
@@ -322,9 +322,6 @@ async fn an_unreachable_store_is_503_with_retry_after(app: App) {
 }
 
 in_memory![
-    health_is_200_ok_while_everything_works,
-    a_process_is_alive_without_its_database,
-    health_is_503_degraded_while_the_database_does_not_answer,
     the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_of_bundles,
     public_endpoints_ignore_credentials,
     an_unknown_path_is_404,
@@ -338,16 +335,11 @@ in_memory![
     times_are_utc_in_rfc_3339_and_ids_are_uuids,
     an_error_is_an_object_with_a_text_and_a_code,
     an_internal_error_is_500_without_its_cause,
-    an_unreachable_store_is_503_with_retry_after,
 ];
 
-mod databases {
-    use super::*;
-
-    on_sql_stores![
-        health_is_200_ok_while_everything_works,
-        a_process_is_alive_without_its_database,
-        health_is_503_degraded_while_the_database_does_not_answer,
-        an_unreachable_store_is_503_with_retry_after,
-    ];
-}
+on_every_store![
+    health_is_200_ok_while_everything_works,
+    a_process_is_alive_without_its_database,
+    health_is_503_degraded_while_the_database_does_not_answer,
+    an_unreachable_store_is_503_with_retry_after,
+];

@@ -80,7 +80,7 @@ macro_rules! on_every_store {
 #[macro_export]
 macro_rules! in_memory {
     ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
-        $crate::on_store!(memory, Memory, [$($rule)*], [$($($built)+)?]);
+        $crate::on_store!(in_memory, Memory, [$($rule)*], [$($($built)+)?]);
     };
 }
 

@@ -12,7 +12,7 @@ use secrets_core::engine::{Options, Ports};
 use secrets_core::model::{Bound, Error, Origin, UserId};
 use secrets_core::ports::memory::{ReservedMemory, WorkMemory};
 use secrets_core::scans::CreateScan;
-use secrets_tests::{App, Build, Kind, Person, Reply, in_memory, on_sql_stores, paths};
+use secrets_tests::{App, Build, Kind, Person, Reply, in_memory, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// Memory budget for tests, which records all reservations.
@@ -308,9 +308,7 @@ in_memory![
     deriving_a_key_from_a_passphrase_reserves_64_mebibytes,
     deriving_a_key_without_free_memory_is_503,
     a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body,
-    secrets_are_reserved_with_their_size_before_they_are_decrypted,
     a_change_set_reserves_the_values_that_it_copies_and_replaces,
-    a_scan_reserves_the_secrets_of_one_environment_at_a_time,
     a_scan_reads_no_more_environments_once_it_has_10_000_values,
     ;
     a_change_set_that_copies_too_much_is_413_and_changes_nothing,
@@ -318,12 +316,8 @@ in_memory![
     an_answer_that_is_too_large_is_413_and_names_the_limit,
 ];
 
-// The database computes the sizes.
-mod databases {
-    use super::*;
-
-    on_sql_stores![
-        secrets_are_reserved_with_their_size_before_they_are_decrypted,
-        a_scan_reserves_the_secrets_of_one_environment_at_a_time,
-    ];
-}
+// The stores compute the sizes.
+on_every_store![
+    secrets_are_reserved_with_their_size_before_they_are_decrypted,
+    a_scan_reserves_the_secrets_of_one_environment_at_a_time,
+];
