@@ -138,10 +138,10 @@ async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize>
 /// Deletes all audit entries older than the retention period of their team's plan. Entries that
 /// belong to no team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
-    let heads = engine.store().read().await?.audit_heads().await?;
+    let chains = engine.store().read().await?.audit_chains().await?;
     let failures = engine.shared::<Failures>();
     let mut unavailable = Ok(());
-    let mut teams: Vec<_> = heads.into_iter().map(|head| (head.team, MAX_COLLISIONS)).collect();
+    let mut teams: Vec<_> = chains.into_iter().map(|team| (team, MAX_COLLISIONS)).collect();
     // One small transaction per team at a time: a large log delays neither requests nor other
     // teams.
     while !teams.is_empty() {

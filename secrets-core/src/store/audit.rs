@@ -319,8 +319,9 @@ pub trait AuditReads: Send {
     /// Returns the start and end of the audit chains of these teams. Skips teams without a chain.
     async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
 
-    /// Lists the start and end of every audit chain, ordered by team.
-    async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
+    /// Lists the teams of all audit chains whose start and end are stored, in order of ID. `None`,
+    /// which is first, stands for the chain of entries that belong to no team.
+    async fn audit_chains(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
     /// Lists the entries of an audit chain after position `behind`, ordered by position, at most
     /// `limit`.

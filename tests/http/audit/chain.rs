@@ -1,7 +1,7 @@
 //! Tests of the audit chain: each entry of the audit log has a hash of the entry before it, so that
 //! changes of the log are detected.
 
-use secrets_core::audit;
+use secrets_core::audit::{self, BrokenChain};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -103,6 +103,7 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
         "DELETE FROM audit_log WHERE position < 3; UPDATE audit_heads SET base = 2,
              base_hash = (SELECT previous_hash FROM audit_log WHERE position = 3)",
         "DELETE FROM audit_heads",
+        "DELETE FROM audit_log; UPDATE audit_heads SET mac = ''",
     ] {
         app.sql("CREATE TABLE kept AS SELECT * FROM audit_log").await;
         app.sql("CREATE TABLE kept_heads AS SELECT * FROM audit_heads").await;
@@ -154,6 +155,27 @@ async fn a_broken_chain_holds_up_no_other(kind: Kind) {
         audit::seal(app.service.engine()).await.unwrap();
         assert_eq!(app.failing().await[0].2, failures, "after {seconds} s");
     }
+}
+
+async fn an_unreadable_head_holds_up_no_other_chain(kind: Kind) {
+    let app = Build::on(kind).plan("free").without_workers().start().await;
+    let alice = sealed(&app).await;
+    let bob = app.person("bob").await;
+    app.seal().await;
+    app.wait(TimeDelta::days(8));
+    app.person("bob").await;
+    app.seal().await;
+    app.sql("UPDATE audit_heads SET mac = '' WHERE position > 2").await;
+
+    audit::prune(app.service.engine()).await.unwrap();
+
+    assert_eq!(app.failing().await, [("audit prune".to_owned(), alice.team.clone(), 1)]);
+    let verified = audit::verify(app.service.engine()).await.unwrap();
+    assert_eq!(verified.broken, [BrokenChain { team: Some(team(&alice)), position: 0 }]);
+    assert_eq!((verified.chains, verified.entries), (2, 1));
+    let mut reads = app.store.read().await.unwrap();
+    let head = reads.audit_head(Some(team(&bob))).await.unwrap().unwrap();
+    assert_eq!((head.base, head.position), (1, 2));
 }
 
 async fn names_of_actors_may_be_erased(app: App) {
@@ -242,5 +264,6 @@ mod changed {
         names_of_actors_may_be_erased;
         a_log_that_is_pruned_meanwhile_is_valid,
         a_broken_chain_holds_up_no_other,
+        an_unreadable_head_holds_up_no_other_chain,
     );
 }

@@ -10,7 +10,7 @@ use crate::crypto::{Keyring, is_same};
 use crate::engine::audit_chain::{MAX_SEALED, entry_hash, head_mac};
 use crate::engine::{Engine, yield_now};
 use crate::model::{TeamId, Time};
-use crate::store::{AuditHead, AuditRecord, Reads, StoreError, StoreResult};
+use crate::store::{AuditHead, AuditRecord, StoreError, StoreResult};
 
 /// Result of verifying all audit chains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -75,74 +75,57 @@ impl VerifiedChain {
 
 /// Verifies every entry of every audit chain.
 pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
-    let mut reads = engine.store().read().await?;
     let mut verified = VerifiedAudit::default();
-    let heads = reads.audit_heads().await?;
-    for team in teams_without_head(&mut *reads, &heads).await? {
+    for team in chained_teams(engine).await? {
+        let Some(chain) = verify_newest(engine, team, u64::MAX).await? else { continue };
         verified.chains += 1;
-        verified.broken.push(BrokenChain { team, position: 0 });
-    }
-    for head in heads {
-        verified.chains += 1;
-        let chain = verify_chain(engine, head, u64::MAX).await?;
-        let broken = |position| BrokenChain { team: head.team, position };
+        let broken = |position| BrokenChain { team, position };
         match chain.defect {
             None => verified.entries += chain.end - chain.start,
             Some(Defect::Head) => verified.broken.push(broken(chain.base)),
             Some(Defect::Entry(position)) => verified.broken.push(broken(position)),
         }
     }
-    verified.unsealed = reads.count_unsealed_audit().await?;
+    verified.unsealed = engine.store().read().await?.count_unsealed_audit().await?;
     Ok(verified)
 }
 
-/// Returns the teams that have entries in an audit chain, but no head (the stored start and end of
-/// the chain), because it was deleted. `heads` are the heads of all chains.
-async fn teams_without_head(
-    reads: &mut dyn Reads,
-    heads: &[AuditHead],
-) -> StoreResult<Vec<Option<TeamId>>> {
-    let known: BTreeSet<_> = heads.iter().map(|head| head.team).collect();
-    let mut teams = vec![None];
+/// Returns the teams that can have an audit chain, and `None` for the chain of entries that belong
+/// to no team. Includes teams that have entries in a chain, but no head (the stored start and end
+/// of the chain), because it was deleted.
+async fn chained_teams(engine: &Engine) -> StoreResult<BTreeSet<Option<TeamId>>> {
+    let mut reads = engine.store().read().await?;
+    let mut teams: BTreeSet<_> = reads.audit_chains().await?.into_iter().chain([None]).collect();
     let mut after = TeamId::from(Uuid::nil());
     while let Some(team) = reads.next_audited_team(after).await? {
-        teams.push(Some(team));
+        teams.insert(Some(team));
         after = team;
     }
-    teams.retain(|team| !known.contains(team));
-    let mut found = Vec::new();
-    for team in teams {
-        let has_entries = !reads.audit_chain(team, 0, 1).await?.is_empty();
-        // Read the head again: the chain may have got its first entries and its head meanwhile.
-        if has_entries && reads.audit_head(team).await?.is_none() {
-            found.push(team);
-        }
-    }
-    Ok(found)
+    Ok(teams)
 }
 
-/// Verifies the newest entries of a team's audit chain, like [`verify_chain`].
+/// Verifies the newest entries of a team's audit chain, like [`verify_chain`]. Returns `None` if
+/// the team has no chain.
 pub(in crate::audit) async fn verify_newest(
     engine: &Engine,
-    team: TeamId,
+    team: Option<TeamId>,
     limit: u64,
-) -> StoreResult<VerifiedChain> {
-    let mut reads = engine.store().read_audit_log().await?;
+) -> StoreResult<Option<VerifiedChain>> {
     // Search for entries before reading the head: the chain may get its first entries and its head
     // in between.
-    let has_entries = match reads.audit_chain(Some(team), 0, 1).await {
+    let mut reads = engine.store().read_audit_log().await?;
+    let has_entries = match reads.audit_chain(team, 0, 1).await {
         Err(StoreError::Corrupt(_)) => true,
         entries => !entries?.is_empty(),
     };
-    let head = match reads.audit_head(Some(team)).await {
-        Err(StoreError::Corrupt(_)) => None,
-        head => head?,
+    let (head, is_chain) = match reads.audit_head(team).await {
+        Err(StoreError::Corrupt(_)) => (None, true),
+        head => (head?, has_entries),
     };
     drop(reads);
     match head {
-        Some(head) => verify_chain(engine, head, limit).await,
-        None if has_entries => Ok(VerifiedChain::default().with(Defect::Head)),
-        None => Ok(VerifiedChain::default()),
+        Some(head) => verify_chain(engine, head, limit).await.map(Some),
+        None => Ok(is_chain.then(|| VerifiedChain::default().with(Defect::Head))),
     }
 }
 
@@ -159,7 +142,11 @@ async fn verify_chain(
             return Ok(verified);
         }
         // The first entries may have been pruned since the head was read.
-        let current = engine.store().read_audit_log().await?.audit_head(head.team).await?;
+        let mut reads = engine.store().read_audit_log().await?;
+        let current = match reads.audit_head(head.team).await {
+            Err(StoreError::Corrupt(_)) => None,
+            current => current?,
+        };
         match current.filter(|current| current.base > head.base) {
             Some(current) => head = current,
             None => return Ok(verified),

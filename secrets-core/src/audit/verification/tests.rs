@@ -93,8 +93,8 @@ impl Log {
 
     /// Verifies the newest entries of the chain, at most `limit`.
     async fn verify_newest(&self, limit: u64) -> AuditVerification {
-        let chain = verify_newest(self.engine(), self.team(), limit).await.unwrap();
-        AuditVerification::new(self.team(), &chain, 0)
+        let chain = verify_newest(self.engine(), Some(self.team()), limit).await.unwrap();
+        AuditVerification::new(self.team(), &chain.unwrap(), 0)
     }
 
     /// Returns the expected result for a valid chain, of which the entries from `first` to `last`

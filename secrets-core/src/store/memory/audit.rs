@@ -103,8 +103,8 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(teams.iter().filter_map(|team| heads.get(team).copied()).collect())
     }
 
-    async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
-        Ok(self.state().audit_heads.values().copied().collect())
+    async fn audit_chains(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
+        Ok(self.state().audit_heads.keys().copied().collect())
     }
 
     async fn audit_chain(

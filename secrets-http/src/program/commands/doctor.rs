@@ -62,7 +62,6 @@ pub(super) async fn verify_store(
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
     say_records(&records);
-    // Printed before the audit log is verified, which fails if the start of a chain cannot be read.
     let audit = audit::verify(service.engine()).await.map_err(|error| open::unusable(&error))?;
     say(&format!(
         "audit log: {} entries in {} chains verified, {} entries not chained yet",

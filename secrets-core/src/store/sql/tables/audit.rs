@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
-use super::audit_heads::{HEAD, MOVE_HEADS, START_CHAINS, chain, head, heads_among};
+use super::audit_heads::{HEAD, MOVE_HEADS, START_CHAINS, chain, chain_team, head, heads_among};
 use super::audit_rows::{insert, of_prepared_sizes, place, record, select};
 use super::{
     BATCH, Connected, Db, LOCK_ROWS, Row, Session, Statement, Transaction, anonymizations, bigint,
@@ -148,10 +148,10 @@ impl<C: Connected> AuditReads for Session<C> {
         heads_among(self, teams, "").await
     }
 
-    async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
-        let mut statement = QueryBuilder::<Db>::new(HEAD);
-        statement.push(" ORDER BY team_id");
-        self.all("audit_heads", statement.build(), head).await
+    async fn audit_chains(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
+        // The nil UUID, of the chain without a team, is the first.
+        let statement = sqlx::query("SELECT team_id FROM audit_heads ORDER BY team_id");
+        self.all("audit_heads", statement, chain_team).await
     }
 
     async fn audit_chain(

@@ -83,11 +83,16 @@ pub(super) fn chain(team: Option<TeamId>) -> Uuid {
     team.map_or(Uuid::nil(), TeamId::uuid)
 }
 
+/// Reads the team of an audit chain from a row of the table; `None` for the chain without a team.
+pub(super) fn chain_team(row: &Row<'_>) -> StoreResult<Option<TeamId>> {
+    let team: Uuid = row.get("team_id")?;
+    Ok((!team.is_nil()).then(|| team.into()))
+}
+
 /// Reads a head from a row of the table.
 pub(super) fn head(row: &Row<'_>) -> StoreResult<AuditHead> {
-    let team: Uuid = row.get("team_id")?;
     Ok(AuditHead {
-        team: (!team.is_nil()).then(|| team.into()),
+        team: chain_team(row)?,
         base: row.number("base")?,
         base_hash: hash(row, "base_hash")?,
         position: row.number("position")?,
