@@ -233,6 +233,8 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+    use uuid::Uuid;
+
     use super::super::AddressLimiter;
     use super::*;
     use crate::model::lock::lock;
@@ -243,6 +245,7 @@ mod tests {
         counts: Mutex<HashMap<[u8; 16], u32>>,
         is_away: AtomicBool,
         accesses: AtomicU64,
+        failures: AtomicU64,
     }
 
     #[async_trait]
@@ -250,6 +253,7 @@ mod tests {
         async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>> {
             self.accesses.fetch_add(1, Ordering::Relaxed);
             if self.is_away.load(Ordering::Relaxed) {
+                self.failures.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
             let mut counts = lock(&self.counts);
@@ -266,7 +270,7 @@ mod tests {
         }
 
         fn failures(&self) -> u64 {
-            0
+            self.failures.load(Ordering::Relaxed)
         }
     }
 
@@ -316,6 +320,7 @@ mod tests {
         let (here, there) = (RateLimiter::<u64>::new(1), RateLimiter::<u64>::new(1));
         here.count_shared(one.named("test"), 7, at(0)).await;
         there.count_shared(other.named("test"), 7, at(0)).await;
+        assert_eq!(other.state(), SharedState::Available);
 
         counters.is_away.store(true, Ordering::Relaxed);
 
@@ -349,6 +354,7 @@ mod tests {
         let second = there.count_shared(other.named("test"), 7, at(0)).await.unwrap();
 
         assert!(first.admitted && second.admitted);
+        assert_eq!(one.failures(), 2);
         assert!(!here.count_shared(one.named("test"), 7, at(0)).await.unwrap().admitted);
     }
 
@@ -367,9 +373,34 @@ mod tests {
         for other in [id(&one, "other", 7), id(&one, "test", 8), id(&elsewhere, "test", 7)] {
             assert_ne!(own, other);
         }
+        let part = limiter.shared_counter(one.named("test").table("part"), &7, at(0));
+        assert_ne!(own, part.id);
         let later = limiter.shared_counter(one.named("test"), &7, at(60));
         assert_ne!(own, later.id);
         assert_eq!(later.expires_in, Duration::from_mins(2));
+    }
+
+    /// Returns the IDs of the shared counters of two keys.
+    fn ids<K: Eq + Hash + Copy + SharedKey>(
+        windows: &SharedWindows,
+        keys: [K; 2],
+    ) -> [[u8; 16]; 2] {
+        let limiter = RateLimiter::new(1);
+        keys.map(|key| limiter.shared_counter(windows.named("test"), &key, at(0)).id)
+    }
+
+    #[tokio::test]
+    async fn keys_of_each_type_have_counters_of_their_own() {
+        let (_, [windows, _]) = two_nodes().await;
+
+        for [one, other] in [
+            ids(&windows, [[192, 0, 2, 1], [192, 0, 2, 2]].map(Ipv4Addr::from)),
+            ids(&windows, [1_u64, 2]),
+            ids(&windows, [[1_u8; 16], [2; 16]]),
+            ids(&windows, [1, 2].map(Uuid::from_u128).map(UserId::from)),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 
     #[tokio::test]

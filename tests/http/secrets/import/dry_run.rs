@@ -24,12 +24,13 @@ fn results(reply: &Reply) -> Value {
 }
 
 /// Returns secrets to import into the project that [`project`] creates: a new one, one with another
-/// value, an unchanged one, one with another description only, and one that the project hides.
+/// value, two unchanged ones, one with another description only, and one that the project hides.
 fn secrets() -> Value {
     json!([
         { "key": "NEW", "value": "kvc_new" },
         { "key": "CHANGED", "value": "kvc_two" },
         { "key": "SAME", "value": "kvc_same" },
+        { "key": "KEPT", "value": "kvc_same", "description": "One" },
         { "key": "DESCRIBED", "value": "kvc_same", "description": "Other" },
         { "key": "HIDDEN", "value": "" },
     ])
@@ -44,6 +45,7 @@ async fn project(alice: &Person) -> String {
     alice.put(&paths::secret(&web, "staging", "CHANGED"), &two).await.is(200);
     alice.secret(&web, "staging", "SAME", "kvc_same").await;
     for body in [
+        json!({ "key": "KEPT", "value": "kvc_same", "description": "One" }),
         json!({ "key": "DESCRIBED", "value": "kvc_same", "description": "One" }),
         json!({ "key": "HIDDEN", "hidden": true }),
     ] {
@@ -70,11 +72,12 @@ async fn a_dry_run_returns_the_plan_and_writes_nothing(app: App) {
     assert_eq!(
         updates.is(200).json(),
         json!({
-            "dry_run": true, "created": 1, "updated": 3, "same": 1, "skipped": 0,
+            "dry_run": true, "created": 1, "updated": 3, "same": 2, "skipped": 0,
             "secrets": [
                 entry("NEW", "created", 0),
                 entry("CHANGED", "updated", 2),
                 entry("SAME", "same", 1),
+                entry("KEPT", "same", 1),
                 entry("DESCRIBED", "updated", 1),
                 entry("HIDDEN", "updated", 1),
             ],
@@ -86,12 +89,13 @@ async fn a_dry_run_returns_the_plan_and_writes_nothing(app: App) {
             ["NEW", "created", 0],
             ["CHANGED", "skipped", 2],
             ["SAME", "same", 1],
+            ["KEPT", "same", 1],
             ["DESCRIBED", "skipped", 1],
             ["HIDDEN", "skipped", 1],
         ])
     );
     let made = import(&alice, &web, &overwriting).await;
-    assert_eq!(made.is(200).json(), json!({ "created": 1, "updated": 4, "skipped": 0 }));
+    assert_eq!(made.is(200).json(), json!({ "created": 1, "updated": 5, "skipped": 0 }));
 }
 
 async fn a_dry_run_that_compares_values_is_recorded(app: App) {
@@ -106,7 +110,7 @@ async fn a_dry_run_that_compares_values_is_recorded(app: App) {
 
     let entry = app.entry(&alice.team, "secrets.compared").await;
     assert_eq!((entry.project_name.as_deref(), entry.environment), (Some("Web"), None));
-    assert_eq!(entry.metadata, r#"{"count":3,"environments":["staging"]}"#);
+    assert_eq!(entry.metadata, r#"{"count":4,"environments":["staging"]}"#);
     assert_eq!(app.actions(&alice.team).await.len(), before + 1);
 }
 
