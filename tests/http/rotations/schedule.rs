@@ -132,9 +132,12 @@ async fn a_login_that_cannot_be_disabled_for_a_day_is_reported(app: App) {
     let shown = main.shown().await;
     let message = shown["error_message"].as_str().unwrap();
     assert!(message.contains(&previous.0) && message.contains("for a day"), "{message}");
+    assert!(message.contains(Fault::Unreachable.sentence()), "{message}");
     assert_eq!(shown["status"], "active");
     let entry = app.entry(&main.person.team, "rotation.retire_failed").await;
     assert_eq!(entry.actor_type, "system");
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details["code"], Fault::Unreachable.code());
     app.wait(TimeDelta::hours(1));
     main.settle(&app).await;
     assert!(app.database.admits(&previous.0, &previous.1), "it is not tried again");

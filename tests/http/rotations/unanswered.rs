@@ -39,6 +39,16 @@ async fn a_failure_that_changed_no_login_disables_none_later(app: App) {
     assert_eq!(main.record(&app).await.slots.retire_at, None);
 }
 
+async fn a_login_that_may_have_changed_is_disabled_later(app: App) {
+    let main = served(&app).await;
+
+    // The result of the first try is unknown, and the second try is refused.
+    let tries = [Script::Lose(Fault::Interrupted), Script::Fail(Fault::AdminRejected)];
+    failing(&app, &main, &tries, "error").await;
+
+    assert!(main.record(&app).await.slots.retire_at.is_some());
+}
+
 async fn a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential(app: App) {
     let main = served(&app).await;
     main.succeed().await;
@@ -54,5 +64,6 @@ on_every_store![
     a_change_without_an_answer_is_repeated_and_served,
     a_change_that_never_gets_an_answer_fails_without_effect,
     a_failure_that_changed_no_login_disables_none_later,
+    a_login_that_may_have_changed_is_disabled_later,
     a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential,
 ];
