@@ -1,7 +1,7 @@
 //! Tests of request bodies: size, media type, and errors.
 
 use hyper::Method;
-use secrets_tests::{App, Client, Reply, canary, in_memory, paths};
+use secrets_tests::{App, Client, Reply, canary, in_memory, in_memory_and_on_postgres, paths};
 use serde_json::{Value, json};
 
 const TEAMS: &str = "/api/v1/teams";
@@ -326,7 +326,6 @@ in_memory![
     a_body_of_more_than_a_mebibyte_is_413,
     a_body_without_a_credential_has_at_most_64_kibibytes,
     a_chunked_body_is_counted_as_it_arrives,
-    an_import_may_have_16_mebibytes,
     a_body_is_not_read_for_a_caller_of_the_wrong_kind,
     invalid_json_is_400,
     a_body_is_an_object,
@@ -340,3 +339,5 @@ in_memory![
     a_body_is_not_unpacked,
     escapes_in_json_are_decoded,
 ];
+
+in_memory_and_on_postgres![an_import_may_have_16_mebibytes];

@@ -91,7 +91,8 @@ async fn a_deleted_token_is_refused_by_every_endpoint(app: App) {
 secrets_tests::on_every_store!(a_deleted_token_is_refused_by_every_endpoint);
 
 // Not on every store, because these tests send thousands of requests. The table runs in memory and on
-// the database that serves several nodes; the restart needs a file.
+// the database that serves several nodes. On SQLite, requests after a restart name objects of the
+// first team.
 mod whole_table {
     secrets_tests::on_store!(
         memory,

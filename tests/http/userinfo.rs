@@ -110,7 +110,7 @@ async fn a_provider_that_does_not_answer_fails_only_the_sign_in(app: App) {
     assert_eq!(user["email"], "alice@example.com");
 }
 
-secrets_tests::in_memory!(
+secrets_tests::in_memory_and_on_postgres!(
     only_a_sign_in_asks_the_provider,
     a_new_address_of_the_provider_replaces_the_stored_one,
     a_provider_that_does_not_answer_fails_only_the_sign_in,

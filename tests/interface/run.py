@@ -37,9 +37,9 @@ ENDLESS = ["--exclude-operation-id", "watchEnvironment", "--exclude-operation-id
 # caller.
 REVOKE = "revokeCliSession"
 
-# Options to send only valid requests. Invalid ones are sent by two callers: errors have the same form in every
-# envelope, a command line session is checked like its user, and a request without a credential is refused before
-# its contents are checked.
+# Options to send only valid requests. Two callers send invalid ones too, also to the operations that need no
+# credential. Errors have the same form in every envelope, a command line session is checked like its user, and
+# the other operations refuse a request without a credential before they check its contents.
 VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples", "5"]
 
 # Callers by name: envelope, source of the credential, and options. The slowest callers come first.

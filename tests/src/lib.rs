@@ -85,7 +85,7 @@ macro_rules! in_memory {
 }
 
 /// Generates a test in memory and one on PostgreSQL for each async function in the list, as
-/// [`on_every_store`] does. Suitable for rules about requests and responses. SQLite is covered by
+/// [`on_every_store`] does. Suitable for rules about requests and stored data. SQLite is covered by
 /// the conformance suite of the stores, and by the tests of rules that depend on transactions, on
 /// limits counted in the store, on background work or on caches.
 #[macro_export]

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_of_each_type_have_counters_of_their_own() {
+    async fn different_keys_of_a_type_have_different_counters() {
         let (_, [windows, _]) = two_nodes().await;
 
         for [one, other] in [

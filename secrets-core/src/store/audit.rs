@@ -320,7 +320,8 @@ pub trait AuditReads: Send {
     async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
 
     /// Lists the teams of all audit chains whose start and end are stored, in order of ID. `None`,
-    /// which is first, stands for the chain of entries that belong to no team.
+    /// which is first, stands for the chain of entries that belong to no team. Only the IDs are
+    /// read, so that a start or end that cannot be decoded affects no other team.
     async fn audit_chains(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
     /// Lists the entries of an audit chain after position `behind`, ordered by position, at most

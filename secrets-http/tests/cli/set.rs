@@ -23,6 +23,7 @@ fn values_come_from_arguments_standard_input_and_files() {
     });
     assert_eq!(project.values("staging"), expected);
     project.run(&["set", "F"]).fails(64, "standard input is empty");
+    project.run(&["set", "F", "--from-file", "-"]).fails(64, "standard input is empty");
     project.run(&["set", "F", "--from-file", "none"]).fails(66, "none");
     project.run(&["set", "1F=kvc_1"]).fails(64, "the key");
 }

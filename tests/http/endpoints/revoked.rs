@@ -22,9 +22,12 @@ use super::policy::{
 use super::requests::Names;
 use super::world::World;
 
-/// Number of times that each race is repeated: requests against the revocation of their permission,
-/// or two concurrent changes. Few, because the locks of the test determine the order.
+/// Number of times that requests wait for a lock while their permission is revoked. Few, because
+/// the locks of the test determine the order.
 const ROUNDS: usize = 10;
+
+/// Number of times that changes of different fields wait for a lock, in any order.
+const CHANGES: usize = 50;
 
 /// Number of accounts that each test of account deletion deletes.
 const ACCOUNTS: usize = 5;
@@ -104,7 +107,7 @@ async fn changes_of_different_fields_both_stay(kind: Kind) {
     let environment = owner.environment(&project, "racing", None).await;
     let environment = paths::environment(&project, &environment);
 
-    for round in 0..ROUNDS {
+    for round in 0..CHANGES {
         let fields = [
             json!({ "name": format!("name-{round}") }),
             json!({ "description": format!("{round}") }),

@@ -316,7 +316,7 @@ in_memory![
     an_answer_that_is_too_large_is_413_and_names_the_limit,
 ];
 
-// The stores compute the sizes.
+// The stores select the secrets whose sizes count.
 on_every_store![
     secrets_are_reserved_with_their_size_before_they_are_decrypted,
     a_scan_reserves_the_secrets_of_one_environment_at_a_time,

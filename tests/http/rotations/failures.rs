@@ -26,7 +26,7 @@ pub(super) async fn served(app: &App) -> Rotated {
 
 /// Returns the number of times that the service has called the function `call` of the fake
 /// database, such as `apply`.
-fn count(app: &App, call: &str) -> usize {
+pub(super) fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 

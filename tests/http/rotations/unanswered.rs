@@ -1,10 +1,11 @@
 //! Tests of changes of a login without a response of the database, which may have made the change.
 
+use chrono::TimeDelta;
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, on_every_store};
 
-use super::failures::{LOGINS, failing, served};
+use super::failures::{LOGINS, count, failing, served};
 
 async fn a_change_without_an_answer_is_repeated_and_served(app: App) {
     let main = served(&app).await;
@@ -45,8 +46,14 @@ async fn a_login_that_may_have_changed_is_disabled_later(app: App) {
     // The result of the first try is unknown, and the second try is refused.
     let tries = [Script::Lose(Fault::Interrupted), Script::Fail(Fault::AdminRejected)];
     failing(&app, &main, &tries, "error").await;
-
+    let before = count(&app, "lock");
     assert!(main.record(&app).await.slots.retire_at.is_some());
+
+    app.wait(TimeDelta::minutes(5));
+    main.settle(&app).await;
+
+    assert_eq!(count(&app, "lock"), before + 1);
+    assert_eq!(main.record(&app).await.slots.retire_at, None);
 }
 
 async fn a_change_without_an_answer_keeps_the_grace_period_of_the_previous_credential(app: App) {

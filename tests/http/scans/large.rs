@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use secrets_tests::{App, Client, canary, credential, on_every_store};
+use secrets_tests::{App, Client, canary, credential, in_memory, on_every_store};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -100,13 +100,7 @@ async fn many_scans_at_once_are_all_kept(app: App) {
     assert_eq!(made.len(), 64);
 }
 
-// One store is enough: scanning does not depend on the store, and a large scan takes a long time.
-secrets_tests::on_store!(
-    scanned,
-    Memory,
-    [four_mebibytes_are_scanned_while_others_are_answered],
-    []
-);
+in_memory![four_mebibytes_are_scanned_while_others_are_answered];
 on_every_store!(
     a_body_over_16_mebibytes_is_too_large,
     a_body_of_16_mebibytes_is_accepted,

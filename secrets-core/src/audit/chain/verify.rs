@@ -32,7 +32,8 @@ pub struct BrokenChain {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
     /// First position at which the audit chain is invalid, because an entry was changed, removed or
-    /// inserted there.
+    /// inserted there. If the stored start or end of the chain was changed or deleted: the position
+    /// before the first entry, or 0.
     pub position: u64,
 }
 

@@ -110,6 +110,7 @@ impl Set {
     fn setting(&self, cx: &Invocation, assignment: &Assignment) -> Result<Action, Failure> {
         let value = match (&assignment.value, &self.from_file, self.generate) {
             (Some(value), ..) => value.clone(),
+            (None, Some(path), _) if path == Path::new("-") => plaintext(piped()?)?,
             (None, Some(path), _) => plaintext(read_file(path)?)?,
             (None, None, Some(length)) => generated(length)?,
             (None, None, None) => self.asked(cx, &assignment.key)?,
@@ -126,11 +127,7 @@ impl Set {
             let message = format!("{key}: no value; pipe one value to standard input");
             return Err(Failure::usage(message));
         }
-        let text = read_secret_text(std::io::stdin(), MAX_INPUT)
-            .map_err(|error| unreadable_value(&"standard input", error))?;
-        if text.is_empty() {
-            return Err(Failure::usage("standard input is empty; `KEY=` sets an empty value"));
-        }
+        let text = piped()?;
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
         plaintext(Zeroizing::new(line.to_owned()))
@@ -150,6 +147,22 @@ fn assignment(text: &str) -> Result<Assignment, String> {
 fn plaintext(mut text: Zeroizing<String>) -> Result<Plaintext, Failure> {
     Plaintext::new(std::mem::take(&mut *text))
         .map_err(|rule| Failure::new(Exit::Data, format!("the value {rule}")))
+}
+
+/// Reads a value that another program writes to standard input. It must not be empty, because a
+/// program that fails writes nothing.
+fn piped() -> Result<Zeroizing<String>, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "standard input is a terminal; without a file, KEY is asked for",
+        ));
+    }
+    let text = read_secret_text(std::io::stdin(), MAX_INPUT)
+        .map_err(|error| unreadable_value(&"standard input", error))?;
+    if text.is_empty() {
+        return Err(Failure::usage("standard input is empty; `KEY=` sets an empty value"));
+    }
+    Ok(text)
 }
 
 fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
