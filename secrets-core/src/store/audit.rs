@@ -297,8 +297,7 @@ pub trait AuditReads: Send {
     /// Returns the highest ID of all batches of audit entries; `None` if there is no batch.
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
-    /// Counts the audit entries of all teams that are not yet in an audit chain, including entries
-    /// in batches.
+    /// Counts the audit entries of all teams, also those in batches, that are in no chain yet.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
     /// Counts the audit entries of a team that are not yet in its audit chain, at most `limit`.
@@ -319,9 +318,8 @@ pub trait AuditReads: Send {
     /// Returns the start and end of the audit chains of these teams. Skips teams without a chain.
     async fn audit_heads_among(&mut self, teams: &[Option<TeamId>]) -> StoreResult<Vec<AuditHead>>;
 
-    /// Lists the teams of all audit chains whose start and end are stored, in order of ID. `None`,
-    /// which is first, stands for the chain of entries that belong to no team. Only the IDs are
-    /// read, so that a start or end that cannot be decoded affects no other team.
+    /// Lists the teams whose audit chain has a stored start and end, in order of ID. `None` is the
+    /// chain of entries without a team. A damaged start or end affects no other chain.
     async fn audit_chains(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
     /// Lists the entries of an audit chain after position `behind`, ordered by position, at most
