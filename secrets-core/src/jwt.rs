@@ -3,7 +3,7 @@
 //! Nothing here uses the network: the caller of this module fetches the issuer's keys, keeps them
 //! up to date and passes them in. A token is checked in this order: format, header, key lookup,
 //! signature, claims. No claim is used before the signature is verified. A [`KeySet`] remembers the
-//! tokens whose signatures it has verified; everything else is checked at every use of a token.
+//! claims of the tokens that it has verified; issuer, audience and times are checked at every use.
 //!
 //! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
 //! token cannot choose `none`, nor have a public key used as an HMAC secret.
@@ -22,10 +22,11 @@ use jsonwebtoken::Algorithm;
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 
 pub use self::claims::Profile;
+use self::claims::TokenClaims;
 pub use self::dev::{DEV_AUDIENCE, DEV_ISSUER, DevKey, UnusableKey};
 pub use self::dev_code::DevCode;
 pub use self::fixed::FixedVerifier;
-pub use self::keys::{BadKeySet, KeySet, Keys, VerificationKey, WeakSecret};
+pub use self::keys::{BadKeySet, KeySet, VerificationKey, WeakSecret};
 
 use crate::model::{Identity, Time};
 
@@ -59,37 +60,38 @@ pub enum JwtError {
 /// `keys`, come from the expected issuer, be for the expected audience, and be valid at `now`.
 pub fn verify(
     token: &str,
-    keys: &Keys,
+    keys: &KeySet,
     expectations: &Expectations,
     now: Time,
 ) -> Result<Identity, JwtError> {
     let types = &["JWT", "at+jwt", "application/at+jwt"];
-    claims::read(&signed_claims(token, keys, types)?, expectations, now)
+    let parts = Parts::split(token)?;
+    let parse = || TokenClaims::parse(&signed_claims(&parts, keys, types)?);
+    keys.remembered(token, parse)?.identity(expectations, now)
 }
 
 /// Verifies the ID token of a sign-in with a browser like [`verify`], and also its nonce (OpenID
 /// Connect Core 1.0, section 3.1.3.7). The expected audience is the client ID.
 pub fn verify_id_token(
     token: &str,
-    keys: &Keys,
+    keys: &KeySet,
     expectations: &Expectations,
     nonce: &str,
     now: Time,
 ) -> Result<Identity, JwtError> {
     // Access tokens (RFC 9068) are not accepted: they are for an API, not for the client of the
     // sign-in.
-    let claims = signed_claims(token, keys, &["JWT"])?;
-    let identity = claims::read(&claims, expectations, now)?;
+    let claims = signed_claims(&Parts::split(token)?, keys, &["JWT"])?;
+    let identity = TokenClaims::parse(&claims)?.identity(expectations, now)?;
     claims::admit_id_token(&claims, &expectations.audience, nonce)?;
     Ok(identity)
 }
 
 /// Verifies the signature of a token whose `typ` header is one of `types`, and returns the token's
 /// claims as JSON.
-fn signed_claims(token: &str, keys: &Keys, types: &[&str]) -> Result<Vec<u8>, JwtError> {
-    let parts = Parts::split(token)?;
+fn signed_claims(parts: &Parts<'_>, keys: &KeySet, types: &[&str]) -> Result<Vec<u8>, JwtError> {
     let header = Header::read(parts.header, types)?;
-    keys.check(&parts, header.algorithm()?, header.kid.as_deref())?;
+    keys.check(parts, header.algorithm()?, header.kid.as_deref())?;
     decoded(parts.claims)
 }
 

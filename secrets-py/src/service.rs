@@ -180,7 +180,7 @@ impl Credential {
 }
 
 fn origin(address: Option<IpAddr>) -> Origin {
-    Origin { address, agent: Some(AGENT.to_owned()), ..Origin::default() }
+    Origin { address, agent: Some(AGENT.into()), ..Origin::default() }
 }
 
 impl Slot {

@@ -35,7 +35,8 @@ impl App {
     pub async fn actions(&self, team: &str) -> Vec<String> {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.outcome != "denied");
-        let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
+        let mut actions: Vec<_> =
+            entries.into_iter().map(|entry| entry.action.into_owned()).collect();
         actions.sort();
         actions
     }

@@ -112,7 +112,7 @@ impl Dump {
             self.row(("scan", scan.id), &(scan, findings));
         }
         for entry in audit::entries(reads, team, 100_000).await {
-            if !READS.contains(&entry.action.as_str()) && entry.outcome != "denied" {
+            if !READS.contains(&entry.action.as_ref()) && entry.outcome != "denied" {
                 // A background job later gives entries their position in the audit chain.
                 let entry = AuditRecord { seal: None, ..entry };
                 self.row(("audit", entry.id), &entry);

@@ -4,25 +4,32 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::Keyring;
+use super::{Key, Keyring};
+
+/// Usual maximum length of a message in bytes, so that it is seldom moved while it grows.
+const USUAL_LENGTH: usize = 1_024;
 
 /// MAC over a sequence of fields. Each field is prefixed with its length, so that different
 /// sequences never produce the same input.
-pub(crate) struct ChainMac(Hmac<Sha256>);
+pub(crate) struct ChainMac<'a> {
+    key: &'a Key,
+    /// Fields so far, each with its length.
+    message: Vec<u8>,
+}
 
-impl ChainMac {
+impl<'a> ChainMac<'a> {
     /// Starts the computation of a MAC with the instance's key for audit chains. The first two
     /// fields are `purpose` and the ID of the instance.
-    pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
-        #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mac =
-            Hmac::new_from_slice(keyring.audit().as_bytes()).expect("HMAC accepts a 32-byte key");
-        Self(mac).field(purpose.as_bytes()).field(keyring.instance().uuid().as_bytes())
+    pub(crate) fn new(keyring: &'a Keyring, purpose: &str) -> Self {
+        let message = Vec::with_capacity(USUAL_LENGTH);
+        Self { key: keyring.audit(), message }
+            .field(purpose.as_bytes())
+            .field(keyring.instance().uuid().as_bytes())
     }
 
     pub(crate) fn field(mut self, bytes: &[u8]) -> Self {
-        self.0.update(&(bytes.len() as u64).to_be_bytes());
-        self.0.update(bytes);
+        self.message.extend((bytes.len() as u64).to_be_bytes());
+        self.message.extend(bytes);
         self
     }
 
@@ -39,7 +46,10 @@ impl ChainMac {
     }
 
     pub(crate) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into_bytes().into()
+        #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+        let mac = Hmac::<Sha256>::new_from_slice(self.key.as_bytes())
+            .expect("HMAC accepts a 32-byte key");
+        mac.chain_update(self.message).finalize().into_bytes().into()
     }
 }
 

@@ -4,6 +4,7 @@
 //! The checksum is 6 base62 digits of the CRC-32 (IEEE) of all preceding characters. It detects
 //! typos, and helps secret scanners to avoid false positives.
 
+use crc::{CRC_32_ISO_HDLC, Crc};
 use zeroize::Zeroizing;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -71,13 +72,11 @@ pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     out.extend(text.iter().map(|byte| char::from(*byte)));
 }
 
-/// Computes the CRC-32 checksum (IEEE 802.3, reflected bit order) of the bytes.
+/// CRC-32 of IEEE 802.3, in reflected bit order.
+static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+
 fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
-        })
-    })
+    CRC_32.checksum(bytes)
 }
 
 #[cfg(test)]

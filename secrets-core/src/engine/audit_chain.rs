@@ -141,7 +141,7 @@ async fn move_batches(engine: &Engine, batches: Vec<AuditBatch>) -> StoreResult<
         (chains, appended) = extensions(engine.keyring(), &mut *tx, teams).await?;
     }
     tx.seal_audit(&chains).await?;
-    tx.insert_sealed_audit(&appended).await?;
+    tx.insert_sealed_audit(appended).await?;
     tx.commit().await?;
     Ok(count)
 }
@@ -324,29 +324,37 @@ pub(crate) fn entry_hash(
     position: u64,
     previous: &[u8; 32],
 ) -> [u8; 32] {
-    let uuid = |id: Option<Uuid>| id.map(|id| id.as_bytes().to_vec());
-    let text = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
+    fn uuid(id: &Option<Uuid>) -> Option<&[u8]> {
+        id.as_ref().map(|id| id.as_bytes().as_slice())
+    }
+    fn text(text: &Option<String>) -> Option<&[u8]> {
+        text.as_deref().map(str::as_bytes)
+    }
+    let team = entry.team.map(TeamId::uuid);
+    let project = entry.project.map(ProjectId::uuid);
+    let environment = entry.environment.map(EnvironmentId::uuid);
+    let address = entry.address.map(|address| address.to_string());
     let optional = [
-        uuid(entry.team.map(TeamId::uuid)),
-        uuid(entry.project.map(ProjectId::uuid)),
+        uuid(&team),
+        uuid(&project),
         text(&entry.project_name),
-        uuid(entry.environment.map(EnvironmentId::uuid)),
+        uuid(&environment),
         text(&entry.environment_name),
-        uuid(entry.actor_id),
-        uuid(entry.resource_id),
+        uuid(&entry.actor_id),
+        uuid(&entry.resource_id),
         text(&entry.resource_name),
-        entry.address.map(|address| address.to_string().into_bytes()),
+        text(&address),
         text(&entry.agent),
-        uuid(entry.request),
+        uuid(&entry.request),
     ];
-    let required =
+    let required: [&str; 5] =
         [&entry.actor_type, &entry.action, &entry.resource_type, &entry.outcome, &entry.metadata];
     let mut mac = ChainMac::new(keyring, "audit-entry")
         .number(position)
         .field(previous)
         .field(entry.id.uuid().as_bytes())
         .field(&entry.created_at.timestamp_micros().to_be_bytes());
-    mac = optional.iter().fold(mac, |mac, field| mac.optional(field.as_deref()));
+    mac = optional.iter().fold(mac, |mac, field| mac.optional(*field));
     required.iter().fold(mac, |mac, field| mac.field(field.as_bytes())).finish()
 }
 

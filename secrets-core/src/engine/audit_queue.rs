@@ -2,12 +2,12 @@
 //!
 //! A read returns its output only after the batch with its audit entry is committed. Of the tasks
 //! that wait for this, the one that gets the mutex is the leader: it writes a batch for all waiting
-//! tasks. If the leader is cancelled while writing, the queue is unchanged: the next leader writes
-//! the same entries again, with the same IDs.
+//! tasks. If the leader is cancelled while writing, the next leader writes the same batch again,
+//! with the same entries and IDs.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -27,13 +27,23 @@ const MAX_WAITING: usize = 8_192;
 #[derive(Default)]
 pub(crate) struct AuditQueue {
     waiting: Mutex<VecDeque<Waiting>>,
-    writing: lock::Mutex<()>,
+    /// Batch that is being written, or that was not written completely because its leader was
+    /// cancelled. The leader holds the mutex.
+    writing: lock::Mutex<Option<Batch>>,
+    /// Number of audit entries in that batch.
+    batch_size: AtomicUsize,
     failing: AtomicBool,
 }
 
 struct Waiting {
     entry: AuditRecord,
     stored: oneshot::Sender<bool>,
+}
+
+/// Audit entries of a batch, and the tasks that wait until they are stored.
+struct Batch {
+    entries: Arc<[AuditRecord]>,
+    stored: Vec<oneshot::Sender<bool>>,
 }
 
 /// A batch that is being written. If the write is cancelled, this value is dropped and marks the
@@ -61,15 +71,15 @@ impl AuditQueue {
         let mut new = Waiting { entry, stored };
         while let Some(refused) = self.add(new) {
             // The tasks of all waiting entries may have been cancelled, so that no leader is left.
-            let Some(_leader) = self.writing.try_lock() else { return Err(NotRecorded) };
-            self.write_batch(store, counters).await;
+            let Some(mut leader) = self.writing.try_lock() else { return Err(NotRecorded) };
+            self.write_batch(&mut leader, store, counters).await;
             if self.is_failing() {
                 return Err(NotRecorded);
             }
             new = refused;
         }
         loop {
-            let _leader = match select(&mut answer, self.writing.lock()).await {
+            let mut leader = match select(&mut answer, self.writing.lock()).await {
                 Either::Left((stored, _)) => return outcome(stored.unwrap_or(false)),
                 Either::Right((leader, _)) => leader,
             };
@@ -77,14 +87,14 @@ impl AuditQueue {
             if let Ok(Some(stored)) = answer.try_recv() {
                 return outcome(stored);
             }
-            self.write_batch(store, counters).await;
+            self.write_batch(&mut leader, store, counters).await;
         }
     }
 
     /// Adds an entry to the queue. Returns `None`, or the entry if the queue is full.
     fn add(&self, new: Waiting) -> Option<Waiting> {
         let mut waiting = self.waiting();
-        if waiting.len() >= MAX_WAITING {
+        if waiting.len() + self.batch_size.load(Ordering::Relaxed) >= MAX_WAITING {
             return Some(new);
         }
         waiting.push_back(new);
@@ -96,37 +106,48 @@ impl AuditQueue {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of audit entries that wait to be stored with the next batch.
+    /// Returns the number of audit entries that wait to be stored.
     pub(crate) fn waiting_entries(&self) -> usize {
-        self.waiting().len()
+        self.waiting().len() + self.batch_size.load(Ordering::Relaxed)
     }
 
-    async fn write_batch(&self, store: &dyn Store, counters: &Counters) {
-        let batch: Vec<_> =
-            self.waiting().iter().take(MAX_BATCH).map(|waiting| waiting.entry.clone()).collect();
+    /// Writes a batch: the batch that an earlier leader has not written completely, or else the
+    /// oldest waiting entries.
+    async fn write_batch(&self, batch: &mut Option<Batch>, store: &dyn Store, counters: &Counters) {
+        let entries = Arc::clone(&batch.get_or_insert_with(|| self.next_batch()).entries);
         // If the leader is cancelled, for example by the time limit of its request while the store
         // does not respond, the queue is marked as failing until a batch is stored.
         let unfinished = Unfinished(&self.failing);
-        let result = store.insert_audit_batch(&batch).await;
+        let result = store.insert_audit_batch(&entries).await;
         std::mem::forget(unfinished);
         match &result {
             Ok(()) => {
                 counters.audit_batches.add(1);
-                counters.audit_entries.add(batch.len() as u64);
+                counters.audit_entries.add(entries.len() as u64);
             }
-            Err(_) => counters.audit_failures.add(1),
-        }
-        if let Err(error) = &result {
-            tracing::error!(
-                error = error as &dyn std::error::Error,
-                "the audit log cannot be written"
-            );
+            Err(error) => {
+                counters.audit_failures.add(1);
+                tracing::error!(
+                    error = error as &dyn std::error::Error,
+                    "the audit log cannot be written"
+                );
+            }
         }
         self.failing.store(result.is_err(), Ordering::Relaxed);
-        for waiting in self.waiting().drain(..batch.len()) {
+        self.batch_size.store(0, Ordering::Relaxed);
+        for stored in batch.take().into_iter().flat_map(|batch| batch.stored) {
             // The send fails if the waiting task was cancelled; its entry is stored anyway.
-            let _ = waiting.stored.send(result.is_ok());
+            let _ = stored.send(result.is_ok());
         }
+    }
+
+    fn next_batch(&self) -> Batch {
+        let mut waiting = self.waiting();
+        let count = waiting.len().min(MAX_BATCH);
+        let taken = waiting.drain(..count).map(|waiting| (waiting.entry, waiting.stored));
+        let (entries, stored): (Vec<_>, _) = taken.unzip();
+        self.batch_size.store(count, Ordering::Relaxed);
+        Batch { entries: entries.into(), stored }
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {

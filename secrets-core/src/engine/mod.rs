@@ -157,7 +157,8 @@ impl Engine {
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;
-            let mut cx = Context::<O::Access>::open(self, caller, O::IS_LONG).await?;
+            // Boxed, because it is returned through several functions.
+            let mut cx = Box::new(Context::<O::Access>::open(self, caller, O::IS_LONG).await?);
             let output = operation.run(&mut cx).await;
             Ok((admitted, cx, output))
         });
@@ -181,7 +182,7 @@ impl Engine {
         &self,
         limit: &TimeLimit<'_>,
         caller: &Caller,
-        cx: Context<'_, A>,
+        cx: Box<Context<'_, A>>,
         (audit, error): (Audit, Error),
     ) -> Error {
         let (session, context, _) = cx.into_parts();
@@ -204,7 +205,7 @@ impl Engine {
     async fn finish<A: Access>(
         &self,
         caller: &Caller,
-        mut cx: Context<'_, A>,
+        mut cx: Box<Context<'_, A>>,
         audit: Audit,
     ) -> Result<()> {
         let is_dry_run = cx.is_dry_run;

@@ -193,7 +193,7 @@ pub(crate) fn record<'a>(
     Box::pin(async move {
         let Some(account) = caller.account() else { return };
         let entry = context.into_entry(caller, action, engine.now());
-        let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
+        let entry = AuditRecord { outcome: "denied".into(), ..entry };
         let refusals = engine.shared::<Refusals>();
         let first = lock(&refusals.0).count(account, entry);
         // The audit queue logs the failure.

@@ -18,32 +18,46 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// Maximum length of the `sub` claim, in characters (OpenID Connect Core 1.0, section 2).
 const MAX_SUBJECT_LENGTH: usize = 255;
 
-/// Validates the claims of a token whose signature was verified.
-pub(super) fn read(
-    json: &[u8],
-    expectations: &Expectations,
-    now: Time,
-) -> Result<Identity, JwtError> {
-    let mistyped = JwtError::Invalid("a claim is missing or mistyped");
-    let claims: Claims = object(json).ok_or(mistyped)?;
-    let profile: Profile = object(json).ok_or(mistyped)?;
-    claims.admit(expectations, u64::try_from(now.timestamp()).unwrap_or(0))?;
-
-    Ok(profile.complete(Identity {
-        issuer: claims.iss,
-        subject: claims.sub,
-        email: None,
-        email_verified: false,
-        name: None,
-        given_name: None,
-        family_name: None,
-        picture: None,
-        token: None,
-    }))
+/// Claims of a token whose signature was verified.
+pub(super) struct TokenClaims {
+    claims: Claims,
+    profile: Profile,
+    /// Length of the claims in the token, in bytes.
+    pub(super) length: usize,
 }
 
-/// Validates the claims of an ID token that [`read`] does not validate: the nonce, and the
-/// authorized party, which is required if there are several audiences.
+impl TokenClaims {
+    /// Parses the claims of a token whose signature was verified.
+    pub(super) fn parse(json: &[u8]) -> Result<Self, JwtError> {
+        let mistyped = JwtError::Invalid("a claim is missing or mistyped");
+        let claims = object(json).ok_or(mistyped)?;
+        let profile = object(json).ok_or(mistyped)?;
+        Ok(Self { claims, profile, length: json.len() })
+    }
+
+    /// Validates the claims, and returns the identity that they contain.
+    pub(super) fn identity(
+        &self,
+        expectations: &Expectations,
+        now: Time,
+    ) -> Result<Identity, JwtError> {
+        self.claims.admit(expectations, u64::try_from(now.timestamp()).unwrap_or(0))?;
+        Ok(self.profile.clone().complete(Identity {
+            issuer: self.claims.iss.clone(),
+            subject: self.claims.sub.clone(),
+            email: None,
+            email_verified: false,
+            name: None,
+            given_name: None,
+            family_name: None,
+            picture: None,
+            token: None,
+        }))
+    }
+}
+
+/// Validates the claims of an ID token that [`TokenClaims::identity`] does not validate: the nonce,
+/// and the authorized party, which is required if there are several audiences.
 pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(), JwtError> {
     let mistyped = JwtError::Invalid("a claim of the ID token is missing or mistyped");
     let claims: IdTokenClaims = object(json).ok_or(mistyped)?;

@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::{Expectations, Keys, VerificationKey};
+use super::{Expectations, KeySet, VerificationKey};
 use crate::model::{Identity, Time};
 
 /// `iss` claim of the tokens that a [`DevKey`] signs.
@@ -65,8 +65,8 @@ impl DevKey {
 
     /// Returns the public keys that verify the tokens of the development issuer.
     #[must_use]
-    pub fn keys(&self) -> Keys {
-        Keys::One(self.public.clone())
+    pub fn keys(&self) -> KeySet {
+        KeySet::single(self.public.clone())
     }
 
     /// Returns the issuer and audience in the tokens of the development issuer.

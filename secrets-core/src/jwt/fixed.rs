@@ -1,23 +1,23 @@
-//! Token verifier with a fixed key.
+//! Token verifier with a fixed key set.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Expectations, JwtError, Keys, verify};
+use super::{Expectations, JwtError, KeySet, verify};
 use crate::model::{Clock, Identity};
 use crate::ports::identity::{IdentityVerifier, Unverified};
 
-/// Token verifier with a fixed key or key set.
+/// Token verifier with a fixed key set.
 pub struct FixedVerifier {
-    keys: Keys,
+    keys: KeySet,
     expectations: Expectations,
     clock: Arc<dyn Clock>,
 }
 
 impl FixedVerifier {
     /// Creates a verifier for tokens that are signed with one of these keys.
-    pub fn new(keys: Keys, expectations: Expectations, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(keys: KeySet, expectations: Expectations, clock: Arc<dyn Clock>) -> Self {
         Self { keys, expectations, clock }
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
+use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::claims::TokenClaims;
 use super::{JwtError, Parts, object};
 
 /// Maximum number of keys in a key set. Known issuers publish far fewer.
@@ -22,27 +24,32 @@ const MIN_SECRET_LENGTH: usize = 32;
 /// Minimum RSA modulus length in bytes: RSA keys of fewer than 2048 bits are rejected.
 const MIN_MODULUS_LENGTH: usize = 256;
 
-/// Approximate maximum number of tokens that a key set remembers, because it has verified their
-/// signatures.
-const MAX_VERIFIED: usize = 10_000;
+/// Expected number of tokens that a key set remembers.
+const USUAL_TOKENS: usize = 10_000;
 
-/// Public keys or a shared secret that verify an issuer's tokens.
-#[derive(Debug, Clone)]
-pub enum Keys {
-    /// Key set published by the issuer. The key ID in a token's header selects the key.
-    Set(Arc<KeySet>),
-    /// Single configured key; the key ID in a token is ignored.
-    One(VerificationKey),
-}
+/// Approximate maximum total length of the claims that a key set remembers, in bytes.
+const MAX_REMEMBERED: u64 = 4 * 1024 * 1024;
 
-/// Usable keys of a published key set (RFC 7517). Remembers about 10,000 tokens with a valid
-/// signature, as hashes, so that their signatures are not verified again.
-#[derive(Debug)]
+/// Keys that verify the tokens of an issuer: the usable keys of a published key set (RFC 7517), or a
+/// configured key. Remembers the claims of tokens with a valid signature, up to about 4 MiB, so that
+/// they are not verified and parsed again. Does not contain the tokens, only their hashes.
 pub struct KeySet {
     pub(super) keys: Vec<VerificationKey>,
-    /// SHA-256 hashes of the tokens whose signatures were verified with one of the keys. The
-    /// token's header, which selects the key, is part of the hash.
-    verified: Cache<[u8; 32], ()>,
+    /// True if the key ID in a token is ignored, because there is one configured key.
+    ignores_ids: bool,
+    /// Claims of the tokens that were verified with one of the keys, by the SHA-256 hash of the
+    /// token. The token's header, which selects the key, is part of the hash.
+    remembered: Cache<[u8; 32], Arc<TokenClaims>, ByLength>,
+}
+
+/// Measure of the memory that remembered claims use.
+#[derive(Clone)]
+struct ByLength;
+
+impl Weighter<[u8; 32], Arc<TokenClaims>> for ByLength {
+    fn weight(&self, _: &[u8; 32], claims: &Arc<TokenClaims>) -> u64 {
+        claims.length as u64
+    }
 }
 
 /// Verification key, with the only algorithm that it may be used with.
@@ -66,22 +73,6 @@ pub enum BadKeySet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeakSecret;
 
-impl Keys {
-    /// Verifies the signature of a token. `algorithm` and `id` are those of the token's header.
-    pub(super) fn check(
-        &self,
-        token: &Parts<'_>,
-        algorithm: Algorithm,
-        id: Option<&str>,
-    ) -> Result<(), JwtError> {
-        match self {
-            Self::Set(set) => set.check(token, algorithm, id),
-            Self::One(key) if key.algorithm == algorithm => key.check(token),
-            Self::One(_) => Err(JwtError::Invalid("its algorithm does not match the key")),
-        }
-    }
-}
-
 impl KeySet {
     /// Parses a published key set. Keys that cannot be used (symmetric, for encryption, of an
     /// unsupported algorithm, malformed) are skipped, so that one bad key does not disable the
@@ -97,7 +88,18 @@ impl KeySet {
             return Err(BadKeySet::TooMany);
         }
         let keys = keys.into_iter().filter_map(VerificationKey::published).collect();
-        Ok(Self { keys, verified: Cache::new(MAX_VERIFIED) })
+        Ok(Self::new(keys, false))
+    }
+
+    /// Creates a key set of one configured key. The key ID in a token is ignored.
+    #[must_use]
+    pub fn single(key: VerificationKey) -> Self {
+        Self::new(vec![key], true)
+    }
+
+    fn new(keys: Vec<VerificationKey>, ignores_ids: bool) -> Self {
+        let remembered = Cache::with_weighter(USUAL_TOKENS, MAX_REMEMBERED, ByLength);
+        Self { keys, ignores_ids, remembered }
     }
 
     /// Returns the number of usable keys in the set.
@@ -112,23 +114,37 @@ impl KeySet {
         self.keys.is_empty()
     }
 
-    fn check(
+    /// Returns the claims of a token. `verify` verifies the token with the keys of this set and
+    /// parses its claims; it is not called for a token for which it has succeeded before.
+    pub(super) fn remembered(
+        &self,
+        token: &str,
+        verify: impl FnOnce() -> Result<TokenClaims, JwtError>,
+    ) -> Result<Arc<TokenClaims>, JwtError> {
+        let hash = Sha256::digest(token).into();
+        if let Some(claims) = self.remembered.get(&hash) {
+            return Ok(claims);
+        }
+        let claims = Arc::new(verify()?);
+        self.remembered.insert(hash, Arc::clone(&claims));
+        Ok(claims)
+    }
+
+    /// Verifies the signature of a token. `algorithm` and `id` are those of the token's header.
+    pub(super) fn check(
         &self,
         token: &Parts<'_>,
         algorithm: Algorithm,
         id: Option<&str>,
     ) -> Result<(), JwtError> {
-        let key = self.pick(algorithm, id)?;
-        let hash = Sha256::new_with_prefix(token.signed).chain_update(".");
-        let hash = hash.chain_update(token.signature).finalize().into();
-        if self.verified.get(&hash).is_none() {
-            key.check(token)?;
-            self.verified.insert(hash, ());
-        }
-        Ok(())
+        self.pick(algorithm, id)?.check(token)
     }
 
     fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&VerificationKey, JwtError> {
+        if self.ignores_ids {
+            let key = self.keys.iter().find(|key| key.algorithm == algorithm);
+            return key.ok_or(JwtError::Invalid("its algorithm does not match the key"));
+        }
         // Check before looking up the key: a newer key set would not make such a token valid.
         if !matches!(algorithm, Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA) {
             return Err(JwtError::Invalid("its algorithm is not accepted"));
@@ -208,6 +224,12 @@ impl VerificationKey {
             Ok(true) => Ok(()),
             Ok(false) | Err(_) => Err(JwtError::Invalid("the signature is not valid")),
         }
+    }
+}
+
+impl fmt::Debug for KeySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeySet").field("keys", &self.keys).finish_non_exhaustive()
     }
 }
 

@@ -53,13 +53,12 @@ fn jwk(id: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
     jwk
 }
 
-fn key_set(keys: &[Value]) -> Keys {
-    let set = KeySet::parse(json!({ "keys": keys }).to_string().as_bytes()).unwrap();
-    Keys::Set(std::sync::Arc::new(set))
+fn key_set(keys: &[Value]) -> KeySet {
+    KeySet::parse(json!({ "keys": keys }).to_string().as_bytes()).unwrap()
 }
 
 /// Returns the public keys of the test issuer, one of each kind.
-fn published() -> Keys {
+fn published() -> KeySet {
     key_set(&[
         jwk("rsa", &rsa(), Algorithm::RS256),
         jwk("ec", &ec(), Algorithm::ES256),
@@ -224,7 +223,7 @@ fn times_with_fractions_and_audiences_in_lists_are_fine() {
 
 #[test]
 fn a_shared_secret_is_used_for_hs256_only() {
-    let keys = Keys::One(VerificationKey::shared(SECRET).unwrap());
+    let keys = KeySet::single(VerificationKey::shared(SECRET).unwrap());
     let secret = EncodingKey::from_secret(SECRET);
     let check = |token: &str| verify(token, &keys, &expectations(), now());
     let hs256 = json!({ "alg": "HS256", "kid": "any" });
@@ -249,7 +248,7 @@ fn a_development_key_signs_for_a_day() {
     let key = DevKey::generate().unwrap();
     let again = DevKey::from_seed(Zeroizing::new(*key.seed())).unwrap();
     let token = key.sign("dev@example.com", now()).unwrap();
-    let check = |keys: &Keys, now| verify(&token, keys, &DevKey::expectations(), now);
+    let check = |keys: &KeySet, now| verify(&token, keys, &DevKey::expectations(), now);
 
     let identity = check(&again.keys(), now()).unwrap();
     assert_eq!(identity.issuer, "secrets-dev");

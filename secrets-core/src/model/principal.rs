@@ -89,7 +89,7 @@ pub struct Origin {
     /// IP address of the client.
     pub address: Option<IpAddr>,
     /// `User-Agent` header of the client, truncated to 128 characters.
-    pub agent: Option<String>,
+    pub agent: Option<Arc<str>>,
     /// ID of the request.
     pub request: Option<Uuid>,
     /// Rate-limit window of the team that the request is for, once known. All clones of an origin

@@ -52,6 +52,7 @@ pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};
 
 use crate::crypto::Plaintext;
+use crate::model::clock::serialize_time;
 use crate::model::{EnvironmentId, EnvironmentName, SecretId, SecretKey, Time};
 use crate::store::SecretRecord;
 
@@ -90,8 +91,10 @@ pub struct Secret {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
     /// Creation time of the secret.
+    #[serde(serialize_with = "serialize_time")]
     pub created_at: Time,
     /// Time of the last change to the value, the description or the hidden flag.
+    #[serde(serialize_with = "serialize_time")]
     pub updated_at: Time,
     /// ID of the user or service token that created the secret; absent if the caller may not read
     /// the secret.

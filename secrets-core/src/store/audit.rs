@@ -4,7 +4,9 @@
 
 mod serialize;
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -39,7 +41,7 @@ pub struct AuditRecord {
     /// Environment name at the time of the action.
     pub environment_name: Option<String>,
     /// Actor type: `user`, `service_token`, `system` or `anonymous`.
-    pub actor_type: String,
+    pub actor_type: Cow<'static, str>,
     /// ID of the user or service token that performed the action; `None` for other actors.
     pub actor_id: Option<Uuid>,
     /// Name of the actor at the time of the action.
@@ -47,16 +49,16 @@ pub struct AuditRecord {
     /// E-mail address of the user at the time of the action.
     pub actor_email: Option<String>,
     /// Name of the action, such as `secret.created`.
-    pub action: String,
+    pub action: Cow<'static, str>,
     /// Type of the affected resource, such as `secret`.
-    pub resource_type: String,
+    pub resource_type: Cow<'static, str>,
     /// ID of the affected resource.
     pub resource_id: Option<Uuid>,
     /// Name of the affected resource at the time of the action, such as a secret key or a project's
     /// name.
     pub resource_name: Option<String>,
     /// Outcome of the action: `success`, `denied` or `failure`.
-    pub outcome: String,
+    pub outcome: Cow<'static, str>,
     /// Further details of the action, as a JSON object.
     pub metadata: String,
     /// IP address of the client.
@@ -353,7 +355,7 @@ pub trait AuditWrites: Send {
 
     /// Inserts audit entries as one record, a batch, which is faster than inserting single entries.
     /// The entries are visible only to the methods for batches and to `count_unsealed_audit`.
-    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
+    async fn insert_audit_batch(&mut self, entries: &Arc<[AuditRecord]>) -> StoreResult<()>;
 
     /// Deletes batches of audit entries. Returns the IDs of the batches that existed. Waits for
     /// concurrent transactions that delete the same batches.
@@ -364,7 +366,7 @@ pub trait AuditWrites: Send {
 
     /// Inserts audit entries with their positions and hashes. Fails with `Stale` if one of the
     /// entries already exists; the caller must then drop the transaction.
-    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
+    async fn insert_sealed_audit(&mut self, entries: Vec<AuditRecord>) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from the oldest audit entries whose actor is
     /// the user, at most `limit`. The entries keep the user's ID. Returns true if no entries are

@@ -41,6 +41,7 @@
 //! what must hold, its code shows how the methods are called.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -144,7 +145,7 @@ pub trait Store: Send + Sync {
     /// [`AuditWrites::insert_audit_batch`]), and commits the batch. Does not wait for transactions
     /// that are still waiting in [`begin`](Self::begin), so that a queue of writes does not delay
     /// reads.
-    async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
+    async fn insert_audit_batch(&self, entries: &Arc<[AuditRecord]>) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         tx.insert_audit_batch(entries).await?;
         tx.commit().await

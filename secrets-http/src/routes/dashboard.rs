@@ -55,7 +55,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let file = move |request: Request| ready(file(&request, clock.as_ref()));
     let file = Route::public(Method::GET, ASSET, "dashboard.file", route_filter(file));
     let pages = PAGES.map(|template| {
-        let page = |request: Request| ready(page(request.base.as_ref()));
+        let page = |request: Request| ready(page(request.base()));
         Route::public(Method::GET, template, "dashboard.page", route_filter(page)).compressed()
     });
     pages.into_iter().chain([file]).collect()

@@ -242,7 +242,7 @@ impl Visit {
 
     fn set_cookie(&self, response: &mut Response, name: &str, value: &str, seconds: u32) {
         let secure = if self.is_secure() { "; Secure" } else { "" };
-        let base = self.head.base.as_ref().map_or("", BaseUrl::path);
+        let base = self.head.base().map_or("", BaseUrl::path);
         let cookie = format!(
             "{name}={value}; Path={base}{PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         );

@@ -66,7 +66,7 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         let text: &Bytes = cached.get_or_init(|| {
             let mut document = document(&super::table(&api, &supervisor), api.envelope);
             // The same for all requests: only a configured URL has a path.
-            let path = request.base.as_ref().map_or("", BaseUrl::path);
+            let path = request.base().map_or("", BaseUrl::path);
             document["servers"][0]["url"] = if path.is_empty() { "/" } else { path }.into();
             Bytes::from(document.to_string())
         });

@@ -64,7 +64,7 @@ impl Visit {
         match joined {
             Ok(team) => {
                 let team = escape_html(team.name.as_str());
-                let base = self.head.base.as_ref().map_or("", BaseUrl::path);
+                let base = self.head.base().map_or("", BaseUrl::path);
                 self.invitation_page(StatusCode::OK, &format!(
                     "<p>You are a member of {team}.</p>\n<p><a href=\"{base}/\">Continue</a></p>\n"
                 ))
@@ -81,7 +81,7 @@ impl Visit {
         let token = Some(self.token()).filter(|token| is_plain(token, "-_"));
         let path = token.map(|token| format!("/invitations/{token}"));
         let link = path.and_then(|path| page_session::sign_in_link(self, &path));
-        let Some(link) = link else { return commands(self.token(), self.head.base.as_ref()) };
+        let Some(link) = link else { return commands(self.token(), self.head.base()) };
         self.invitation_page(StatusCode::OK, &format!(
             "<p>To join the team, sign in with the email address that received the invitation. The invitation \
              can be accepted once and expires after seven days.</p>\n\

@@ -63,12 +63,12 @@ impl Visit {
 
     /// True if the service has a public address with the scheme `https`.
     pub(super) fn is_secure(&self) -> bool {
-        self.head.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"))
+        self.head.base().is_some_and(|base| base.as_str().starts_with("https:"))
     }
 
     /// Renders an HTML page with this content in a card.
     pub(super) fn card_page(&self, status: StatusCode, title: &str, content: &str) -> Response {
-        page(status, title, self.head.base.as_ref(), &card(content))
+        page(status, title, self.head.base(), &card(content))
     }
 
     /// Renders the page for a failed request, with the HTML of a link. The page contains the
@@ -126,7 +126,7 @@ fn start_content(base: &str, has_dashboard: bool) -> String {
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let has_dashboard = api.has_dashboard;
     let start = move |request: Request| {
-        let base = request.base.as_ref();
+        let base = request.base();
         // The session is not verified here, but when scripts of the page call the API.
         let has_session = SessionCookie::of(base).read(&request.headers).is_some();
         ready(if has_dashboard && has_session {

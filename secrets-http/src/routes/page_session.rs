@@ -17,8 +17,9 @@ pub(super) const CROSS_SITE: &str = "<p>Refused: this form was submitted from an
 /// Authenticates the user by the session of the browser. Returns `None` if there is no session, if
 /// the session has ended, or if another site caused the request.
 pub(super) async fn caller(visit: &Visit) -> Result<Option<Caller>, Error> {
-    let Head { headers, method, base, caller, .. } = visit.head.as_ref();
-    let Some(credential) = session_cookie::of_page(headers, method, base.as_ref()) else {
+    let head = visit.head.as_ref();
+    let Head { headers, method, caller, .. } = head;
+    let Some(credential) = session_cookie::of_page(headers, method, head.base()) else {
         return Ok(None);
     };
     match visit.api.service.authenticate_browser(credential, caller.origin.clone()).await {
@@ -32,7 +33,7 @@ pub(super) async fn caller(visit: &Visit) -> Result<Option<Caller>, Error> {
 /// Returns `None` if browsers do not sign in with the identity provider.
 pub(super) fn sign_in_link(visit: &Visit, path: &str) -> Option<String> {
     match visit.api.sign_in.as_ref() {
-        BrowserSignIn::Provider(_) => Some(super::sign_in::link(visit.head.base.as_ref(), path)),
+        BrowserSignIn::Provider(_) => Some(super::sign_in::link(visit.head.base(), path)),
         BrowserSignIn::Off | BrowserSignIn::Dev(_) => None,
     }
 }
@@ -42,6 +43,6 @@ pub(super) fn sign_in_link(visit: &Visit, path: &str) -> Option<String> {
 /// Such a form must be refused, because a proxy in front of the service that signs users in would
 /// authenticate it.
 pub(super) fn is_cross_site(visit: &Visit) -> bool {
-    let initiator = Initiator::of(&visit.head.headers, visit.head.base.as_ref());
+    let initiator = Initiator::of(&visit.head.headers, visit.head.base());
     matches!(initiator, Initiator::User | Initiator::Other)
 }

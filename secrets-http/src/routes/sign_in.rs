@@ -148,11 +148,11 @@ impl Visit {
     }
 
     async fn start_session(&self, identity: Identity, path: &str) -> Result<Response, Fault> {
-        let user_agent = self.head.caller.origin.agent.clone();
+        let user_agent = self.head.caller.origin.agent.as_deref().map(str::to_owned);
         let task = async { Ok(StartBrowserSession { identity, user_agent }) };
         let session = self.api.perform(task, self.head.caller.clone()).await?;
         let seconds = session.expires_at.timestamp() - self.api.clock.now().timestamp();
-        let base = self.head.base.as_ref();
+        let base = self.head.base();
         let mut response = page::forwarding_page(TITLE, base, path);
         let cookie = SessionCookie::of(base).set(&session.token, seconds);
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -198,7 +198,7 @@ impl Visit {
 
     fn sign_in_failure(&self, fault: Fault) -> Response {
         let link = if self.api.sign_in.has_provider() {
-            let again = escape_html(&link(self.head.base.as_ref(), "/"));
+            let again = escape_html(&link(self.head.base(), "/"));
             format!("<p><a class=\"main\" href=\"{again}\">Sign in</a></p>\n")
         } else {
             String::new()

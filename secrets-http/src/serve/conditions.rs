@@ -110,11 +110,14 @@ fn not_modified() -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use secrets_core::engine::Caller;
     use secrets_core::model::Origin;
     use warp::http::request::Request;
 
     use super::*;
+    use crate::serve::links::{Links, RequestBase};
     use crate::serve::target::Target;
 
     fn head(headers: &[(&'static str, &'static str)]) -> Head {
@@ -122,7 +125,9 @@ mod tests {
             .iter()
             .fold(Request::get("/"), |request, (name, value)| request.header(*name, *value));
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        Head::take(&mut parts, Target::new(Vec::new(), None), Caller::anonymous(Origin::default()))
+        let links = Arc::new(Links { configured: None, is_tls: false });
+        let (target, base) = (Target::new(Vec::new(), None), RequestBase::new(&links, false));
+        Head::take(&mut parts, target, Caller::anonymous(Origin::default()), base)
     }
 
     #[test]

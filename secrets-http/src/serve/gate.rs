@@ -23,11 +23,12 @@ use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{AddressLimiter, RateLimiter, SharedWindows, Window, network_of};
 use secrets_core::model::lock::lock;
-use secrets_core::model::{BaseUrl, Bound, Clock, Error, Identity, Origin, Time};
+use secrets_core::model::{Bound, Clock, Error, Identity, Origin, Time};
 use tracing::{Instrument as _, info_span};
 use warp::http::HeaderMap;
-use warp::http::header::AUTHORIZATION;
+use warp::http::header::{AUTHORIZATION, COOKIE};
 
+use crate::serve::links::RequestBase;
 use crate::serve::metrics::RequestMetrics;
 use crate::serve::session_cookie;
 
@@ -106,15 +107,15 @@ impl Authenticator {
     }
 
     /// Authenticates the caller of a request, and counts the request. A session cookie is accepted
-    /// only if `public`, the public address of the service, is known.
-    pub async fn admit(
+    /// only with the public address of the service (`base`).
+    pub(crate) async fn admit(
         &self,
         headers: &HeaderMap,
-        public: Option<&BaseUrl>,
+        base: Option<&RequestBase>,
         address: IpAddr,
         origin: Origin,
     ) -> Admission {
-        let admission = self.authenticate(headers, public, address, origin);
+        let admission = self.authenticate(headers, base, address, origin);
         let admission = admission.instrument(info_span!("authenticate")).await;
         if let Some(bound) = admission.caller.as_ref().err().and_then(Error::bound) {
             self.count_refusal(bound);
@@ -125,17 +126,20 @@ impl Authenticator {
     async fn authenticate(
         &self,
         headers: &HeaderMap,
-        public: Option<&BaseUrl>,
+        base: Option<&RequestBase>,
         address: IpAddr,
         origin: Origin,
     ) -> Admission {
         let now = self.clock.now();
+        let public = base.filter(|_| headers.contains_key(COOKIE));
+        let public = public.and_then(|base| base.get(headers));
         let cookie = session_cookie::of_script(headers, public);
         let credential = match cookie.map_or_else(|| credential(headers), Ok) {
             Ok(credential) => credential,
             Err(error) => return self.refuse(address, now, error).await,
         };
-        let known = self.verified.find(credential, address, now);
+        let hashes = self.verified.hashes(credential, address);
+        let known = self.verified.find(hashes, now);
         let window = match known {
             Some(Known { principal, is_here: true }) => self.count_principal(principal, now).await,
             Some(Known { principal, is_here: false }) => self.principals.peek(principal, now),
@@ -144,7 +148,7 @@ impl Authenticator {
         if let Err(error) = Bound::Principal.check(window) {
             return Admission { caller: Err(error), window };
         }
-        let counted = known.filter(|known| known.is_here).map(|known| (known.principal, window));
+        let counted = known.filter(|known| known.is_here).map(|_| window);
         if counted.is_none()
             && let Err(error) = self.admit_address(address, now)
         {
@@ -156,11 +160,12 @@ impl Authenticator {
         };
         match authenticated {
             Ok(caller) => {
-                let principal = self.principal(&caller);
-                self.verified.remember(credential, address, principal, now);
-                let counted = counted.filter(|(counted, _)| *counted == principal);
+                // A credential always has the same principal.
+                let principal =
+                    known.map_or_else(|| self.principal(&caller), |known| known.principal);
+                self.verified.remember(hashes, principal, now);
                 let window = match counted {
-                    Some((_, window)) => window,
+                    Some(window) => window,
                     None => self.count_principal(principal, now).await,
                 };
                 let admitted = Bound::Principal.check(window);
@@ -279,9 +284,8 @@ struct Known {
 const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {
-    /// Remembers a verified credential with its principal.
-    fn remember(&self, credential: &str, address: IpAddr, principal: PrincipalHash, now: Time) {
-        let hashes = self.hashes(credential, address);
+    /// Remembers the hashes of a verified credential with its principal.
+    fn remember(&self, hashes: [u64; 2], principal: PrincipalHash, now: Time) {
         let mut minutes = lock(&self.minutes);
         minutes.rotate_to(now);
         if minutes.current.len() < MAX_REMEMBERED {
@@ -289,8 +293,8 @@ impl Verified {
         }
     }
 
-    fn find(&self, credential: &str, address: IpAddr, now: Time) -> Option<Known> {
-        let [anywhere, here] = self.hashes(credential, address);
+    /// Finds the principal of a credential with these hashes.
+    fn find(&self, [anywhere, here]: [u64; 2], now: Time) -> Option<Known> {
         let mut minutes = lock(&self.minutes);
         minutes.rotate_to(now);
         let here = minutes.find(here).map(|principal| Known { principal, is_here: true });
@@ -300,8 +304,8 @@ impl Verified {
     /// Returns two hashes: that of the credential, and that of the credential together with the
     /// network of the address.
     fn hashes(&self, credential: &str, address: IpAddr) -> [u64; 2] {
-        let here = (credential, Some(network_of(address)));
-        [self.hasher.hash_one((credential, None::<IpAddr>)), self.hasher.hash_one(here)]
+        let anywhere = self.hasher.hash_one(credential);
+        [anywhere, self.hasher.hash_one((anywhere, network_of(address)))]
     }
 }
 

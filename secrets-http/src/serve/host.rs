@@ -27,7 +27,7 @@ use crate::routes;
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::Authenticator;
-use crate::serve::links::{Links, base_of};
+use crate::serve::links::{Links, RequestBase};
 use crate::serve::memory::{Parts, Reservation};
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
@@ -42,7 +42,7 @@ pub struct Host {
     gate: Authenticator,
     clock: Arc<dyn Clock>,
     proxies: Networks,
-    links: Links,
+    links: Arc<Links>,
 }
 
 /// Information about a request for the log: the path template of its route, the client address and
@@ -66,6 +66,11 @@ const ESO: &str = "/api/v1/eso/";
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
 const MALFORMED_FORWARDING: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: Cow::Borrowed("X-Forwarded-For must be a list of addresses"),
@@ -85,7 +90,7 @@ impl Host {
         proxies: Networks,
         links: Links,
     ) -> Self {
-        Self { router, gate, clock, proxies, links }
+        Self { router, gate, clock, proxies, links: Arc::new(links) }
     }
 
     /// Returns the table of routes.
@@ -126,7 +131,7 @@ impl Host {
 
     async fn route<B>(
         &self,
-        mut request: Request<B>,
+        request: Request<B>,
         peer: IpAddr,
         id: RequestId,
         logging: &mut Logging,
@@ -140,7 +145,7 @@ impl Host {
             return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
         };
         logging.address = Some(address);
-        self.links.attach(&mut request, self.proxies.contain(peer));
+        let base = RequestBase::new(&self.links, self.proxies.contain(peer));
         let path = path::segments(request.uri().path());
         let found = match &path {
             Ok(segments) => self.router.find(request.method(), segments),
@@ -154,14 +159,14 @@ impl Host {
             RouteMatch::Route(route, parameters) if route.callers.is_none() => {
                 logging.template = route.template;
                 let target = Target::new(parameters, request.uri().query());
-                return self.answer_public(route, request, target, origin).await;
+                return self.answer_public(route, request, (target, base), origin).await;
             }
             found => found,
         };
         let team = origin.team_window.clone();
         let is_eso =
             matches!(&found, RouteMatch::Route(route, _) if route.template.starts_with(ESO));
-        let public = base_of(&request).filter(|_| !is_eso);
+        let public = Some(&base).filter(|_| !is_eso);
         let admission = self.gate.admit(request.headers(), public, address, origin).await;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
@@ -179,7 +184,7 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                Ok(call_route(route, request, target, caller).await)
+                Ok(call_route(route, request, (target, base), caller).await)
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
@@ -193,7 +198,7 @@ impl Host {
         &self,
         route: &Route,
         request: Request<B>,
-        target: Target,
+        target: (Target, RequestBase),
         origin: Origin,
     ) -> (Response, Option<Window>)
     where
@@ -217,21 +222,27 @@ impl Host {
 
     /// Adds the headers that all responses have.
     fn add_headers(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
-        const ALWAYS: [(HeaderName, &str); 5] = [
-            (header::CACHE_CONTROL, "no-store"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
-            (header::REFERRER_POLICY, "no-referrer"),
-            (CROSS_ORIGIN_RESOURCE_POLICY, "same-site"),
+        const ALWAYS: [(HeaderName, HeaderValue); 5] = [
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+            (
+                header::CONTENT_SECURITY_POLICY,
+                HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+            ),
+            (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+            (CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-site")),
         ];
+        // Enough for all headers of most responses.
+        const MAX_HEADERS: usize = 12;
         // Headers that HTML pages and their files can set themselves.
         const OWN: [HeaderName; 2] =
             [header::CONTENT_SECURITY_POLICY, CROSS_ORIGIN_RESOURCE_POLICY];
         let is_immutable = response.extensions().get::<Immutable>().is_some();
         let headers = response.headers_mut();
+        headers.reserve(MAX_HEADERS);
         for (name, value) in ALWAYS {
             if !OWN.contains(&name) || !headers.contains_key(&name) {
-                headers.insert(name, HeaderValue::from_static(value));
+                headers.insert(name, value);
             }
         }
         if is_immutable {
@@ -243,16 +254,12 @@ impl Host {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
         }
         if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
-            headers.insert(HeaderName::from_static("x-request-id"), id);
+            headers.insert(REQUEST_ID, id);
         }
         if let Some(window) = window {
-            headers.insert(HeaderName::from_static("x-ratelimit-limit"), window.limit.into());
-            headers
-                .insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
-            headers.insert(
-                HeaderName::from_static("x-ratelimit-reset"),
-                window.resets_at.timestamp().into(),
-            );
+            headers.insert(RATE_LIMIT, window.limit.into());
+            headers.insert(RATE_LIMIT_REMAINING, window.remaining.into());
+            headers.insert(RATE_LIMIT_RESET, window.resets_at.timestamp().into());
         }
     }
 }
@@ -260,7 +267,7 @@ impl Host {
 async fn call_route<B>(
     route: &Route,
     request: Request<B>,
-    target: Target,
+    (target, base): (Target, RequestBase),
     caller: Caller,
 ) -> Response
 where
@@ -269,7 +276,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (mut parts, body) = request.into_parts();
-    let head = Head::take(&mut parts, target, caller);
+    let head = Head::take(&mut parts, target, caller, base);
     parts.extensions.insert(Arc::new(head));
     let request = Request::from_parts(parts, body);
     let answered: Result<Response, Infallible> =
@@ -284,11 +291,14 @@ fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
     principal.into_iter().chain(team).min_by_key(key)
 }
 
+/// Maximum length of the `User-Agent` header in the audit log, in characters.
+const MAX_AGENT: usize = 128;
+
 fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     Origin {
         address: Some(address),
-        agent: agent.map(|agent| agent.chars().take(128).collect()),
+        agent: agent.map(|agent| agent.get(..MAX_AGENT).unwrap_or(agent).into()),
         request: Some(id.uuid()),
         ..Origin::default()
     }

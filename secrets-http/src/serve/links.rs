@@ -1,9 +1,10 @@
 //! Base URL of the links in responses and mail.
 
+use std::sync::{Arc, OnceLock};
+
 use hyper::HeaderMap;
 use hyper::header::HOST;
 use secrets_core::model::BaseUrl;
-use warp::http::Extensions;
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
@@ -17,30 +18,31 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of links, stored in the extensions of a request. `None` if no base URL is configured
-/// and the request has no usable `Host` header.
-#[derive(Clone)]
-struct Base(Option<BaseUrl>);
-
-/// Returns the base URL that [`Links::attach`] stored in the request.
-pub(crate) fn base_of<B>(request: &hyper::Request<B>) -> Option<&BaseUrl> {
-    request.extensions().get::<Base>()?.0.as_ref()
+/// Base URL of the links of one request. It is determined when it is first used, because most
+/// requests do not need it.
+pub(crate) struct RequestBase {
+    links: Arc<Links>,
+    is_proxied: bool,
+    requested: OnceLock<Option<BaseUrl>>,
 }
 
-/// Takes the base URL that [`Links::attach`] stored in these extensions of a request.
-pub(super) fn take(extensions: &mut Extensions) -> Option<BaseUrl> {
-    extensions.remove::<Base>()?.0
+impl RequestBase {
+    /// Creates the base URL of a request. `X-Forwarded-Proto` is used only if the request came
+    /// through a trusted proxy (`is_proxied`).
+    pub(crate) fn new(links: &Arc<Links>, is_proxied: bool) -> Self {
+        Self { links: Arc::clone(links), is_proxied, requested: OnceLock::new() }
+    }
+
+    /// Returns the base URL. `headers` are those of the request. Returns `None` if no base URL is
+    /// configured and the request has no usable `Host` header.
+    pub(crate) fn get(&self, headers: &HeaderMap) -> Option<&BaseUrl> {
+        let requested = || self.links.requested(headers, self.is_proxied);
+        let configured = self.links.configured.as_ref();
+        configured.or_else(|| self.requested.get_or_init(requested).as_ref())
+    }
 }
 
 impl Links {
-    /// Determines the base URL and stores it in the extensions of the request. `X-Forwarded-Proto`
-    /// is used only if the request came through a trusted proxy (`is_proxied`).
-    pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
-        let base =
-            self.configured.clone().or_else(|| self.requested(request.headers(), is_proxied));
-        request.extensions_mut().insert(Base(base));
-    }
-
     fn requested(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
         let own = if self.is_tls { "https" } else { "http" };
         let scheme = match single_header(headers, FORWARDED_PROTO) {
@@ -69,13 +71,13 @@ mod tests {
     const OWN: Links = Links { configured: None, is_tls: false };
 
     fn seen(links: &Links, headers: &[(&str, &str)], is_proxied: bool) -> Option<String> {
-        let mut request = hyper::Request::new(());
+        let mut given = HeaderMap::new();
         for (name, value) in headers {
             let name = name.parse::<HeaderName>().unwrap();
-            request.headers_mut().append(name, HeaderValue::from_str(value).unwrap());
+            given.append(name, HeaderValue::from_str(value).unwrap());
         }
-        links.attach(&mut request, is_proxied);
-        request.extensions().get::<Base>().unwrap().0.as_ref().map(BaseUrl::to_string)
+        let base = RequestBase::new(&Arc::new(links.clone()), is_proxied);
+        base.get(&given).map(BaseUrl::to_string)
     }
 
     #[test]

@@ -29,7 +29,14 @@ pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
 }
 
 fn segment(raw: &str) -> Result<String, BadPath> {
-    if raw.is_empty() || !raw.bytes().all(is_allowed) || !escapes_are_complete(raw) {
+    if raw.is_empty() {
+        return Err(BadPath::Malformed);
+    }
+    // Most segments consist of these characters.
+    if raw.bytes().all(is_unreserved) && !matches!(raw, "." | "..") {
+        return Ok(raw.to_owned());
+    }
+    if !raw.bytes().all(is_allowed) || !escapes_are_complete(raw) {
         return Err(BadPath::Malformed);
     }
     let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| BadPath::Malformed)?;
@@ -38,6 +45,12 @@ fn segment(raw: &str) -> Result<String, BadPath> {
         return Err(BadPath::Malformed);
     }
     Ok(decoded.into_owned())
+}
+
+/// True if this byte is a character that has no special meaning and is never encoded (RFC 3986,
+/// section 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 /// True if a path may contain this byte: printable ASCII except the backslash, which some programs

@@ -123,10 +123,17 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     json_response(status, to_json(body))
 }
 
+/// Length in bytes that the bodies of most responses about one object do not exceed.
+const USUAL_LENGTH: usize = 512;
+
 fn to_json<T: Serialize>(body: &T) -> Vec<u8> {
     // Serialization does not fail: the types contain nothing that JSON cannot represent, such as
     // maps with keys other than strings.
-    serde_json::to_vec(body).unwrap_or_else(|_| br#"{"error":"internal error"}"#.to_vec())
+    let mut text = Vec::with_capacity(USUAL_LENGTH);
+    match serde_json::to_writer(&mut text, body) {
+        Ok(()) => text,
+        Err(_) => br#"{"error":"internal error"}"#.to_vec(),
+    }
 }
 
 fn json_response(status: StatusCode, body: Vec<u8>) -> Response {

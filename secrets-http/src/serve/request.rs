@@ -16,7 +16,7 @@ use warp::http::{HeaderMap, Method};
 use warp::reply::Response;
 
 use crate::serve::body::Body;
-use crate::serve::links;
+use crate::serve::links::RequestBase;
 use crate::serve::memory::BodyMemory;
 use crate::serve::target::Target;
 
@@ -39,9 +39,7 @@ pub struct Head {
     pub headers: HeaderMap,
     /// Authenticated caller; on a public route, the anonymous caller.
     pub caller: Caller,
-    /// Base URL of links; `None` if no base URL is configured and the request has no usable `Host`
-    /// header.
-    pub base: Option<BaseUrl>,
+    base: RequestBase,
 }
 
 type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
@@ -68,20 +66,31 @@ fn filter(handler: Handler) -> BoxedFilter<(Response,)> {
 
 impl Head {
     /// Takes the parts of an HTTP request that its route uses.
-    pub(crate) fn take(parts: &mut Parts, target: Target, caller: Caller) -> Self {
+    pub(crate) fn take(
+        parts: &mut Parts,
+        target: Target,
+        caller: Caller,
+        base: RequestBase,
+    ) -> Self {
         Self {
             target,
             method: parts.method.clone(),
             headers: std::mem::take(&mut parts.headers),
             caller,
-            base: links::take(&mut parts.extensions),
+            base,
         }
+    }
+
+    /// Returns the base URL of links; `None` if no base URL is configured and the request has no
+    /// usable `Host` header.
+    pub fn base(&self) -> Option<&BaseUrl> {
+        self.base.get(&self.headers)
     }
 
     /// Returns the base URL of links. Fails with 400 if no base URL is configured and the request
     /// has no usable `Host` header.
     pub fn base_url(&self) -> Result<BaseUrl, Error> {
-        self.base.clone().ok_or_else(|| Error::invalid("Host", "must name this server"))
+        self.base().cloned().ok_or_else(|| Error::invalid("Host", "must name this server"))
     }
 }
 

@@ -74,10 +74,21 @@ impl Route {
 
 /// Router: finds the route for a path and a method.
 pub struct Router {
+    /// Routes, each with the parameters of its template.
     routes: Vec<Route>,
+    parameters: Vec<Vec<Parameter>>,
     /// Fixed segments of all path templates, used by [`redacted`](Self::redacted).
     words: BTreeSet<&'static str>,
     templates: Templates<HashMap<Method, usize>>,
+}
+
+/// Parameter of a path template.
+struct Parameter {
+    name: &'static str,
+    /// Number of segments before the parameter.
+    place: usize,
+    /// True if the value of the parameter consists of all remaining segments.
+    is_rest: bool,
 }
 
 /// Result of the search for a route.
@@ -117,7 +128,8 @@ impl Router {
         let segments = routes.iter().flat_map(|route| route.template.split('/'));
         let words = segments.filter(|word| !word.is_empty() && parameter(word).is_none());
         let words = words.collect();
-        Ok(Self { routes, words, templates })
+        let parameters = routes.iter().map(|route| parameters_of(route.template)).collect();
+        Ok(Self { routes, parameters, words, templates })
     }
 
     /// Returns the table of routes.
@@ -150,17 +162,26 @@ impl Router {
     pub fn find(&self, method: &Method, segments: &[String]) -> RouteMatch<'_> {
         // No decoded segment contains a `/`, so the joined path splits into the same segments
         // again.
-        let path = format!("/{}", segments.join("/"));
-        let Ok(found) = self.templates.at(&path) else { return RouteMatch::Nothing };
+        let mut path = String::with_capacity(MAX_USUAL_PATH);
+        for segment in segments {
+            path.extend(["/", segment]);
+        }
+        let path = if path.is_empty() { "/" } else { &path };
+        let Ok(found) = self.templates.at(path) else { return RouteMatch::Nothing };
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
-        let Some(route) = found.value.get(wanted).and_then(|index| self.routes.get(*index)) else {
+        let route = found
+            .value
+            .get(wanted)
+            .and_then(|index| Some((self.routes.get(*index)?, self.parameters.get(*index)?)));
+        let Some((route, parameters)) = route else {
             let template = found.value.values().find_map(|index| self.routes.get(*index));
             return RouteMatch::Method(
                 template.map_or("", |route| route.template),
                 allowed(found.value),
             );
         };
-        RouteMatch::Route(route, parameters(route.template, segments))
+        let values = parameters.iter().map(|parameter| parameter.with_value(segments));
+        RouteMatch::Route(route, values.collect())
     }
 }
 
@@ -171,16 +192,30 @@ const MAX_LOGGED_SEGMENTS: usize = 12;
 /// an unknown path is logged. Longer segments are logged as `*`.
 const MAX_WORD: usize = 32;
 
-/// Returns the parameters of a template with the segments of the path as their values. The
-/// parameters that the router has found are not used, because the path may have matched a template
-/// of another route.
-fn parameters(template: &'static str, segments: &[String]) -> Vec<(&'static str, String)> {
+/// Length in bytes that the paths of most requests do not exceed.
+const MAX_USUAL_PATH: usize = 160;
+
+impl Parameter {
+    /// Returns the name of the parameter, and its value in a path with these segments. The parameters
+    /// that the search has found are not used, because the path may have matched a template of another
+    /// route.
+    fn with_value(&self, segments: &[String]) -> (&'static str, String) {
+        let rest = segments.get(self.place..).unwrap_or_default();
+        let value = match rest.first() {
+            Some(first) if !self.is_rest => first.clone(),
+            _ => rest.join("/"),
+        };
+        (self.name, value)
+    }
+}
+
+/// Returns the parameters of a template.
+fn parameters_of(template: &'static str) -> Vec<Parameter> {
     let parts = template.split('/').skip(1).enumerate();
-    let value = |index: usize, part: &str| match part.strip_prefix("{*") {
-        Some(_) => Some(segments.get(index..)?.join("/")),
-        None => segments.get(index).cloned(),
-    };
-    parts.filter_map(|(index, part)| Some((parameter(part)?, value(index, part)?))).collect()
+    let found = parts.filter_map(|(place, part)| {
+        Some(Parameter { name: parameter(part)?, place, is_rest: part.starts_with("{*") })
+    });
+    found.collect()
 }
 
 /// Returns the name of the parameter in a part of a template: for one segment (`{name}`) or for all

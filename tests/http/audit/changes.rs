@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 /// of the affected object, and the details of the action.
 async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
-    (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
+    (
+        entry.resource_type.into_owned(),
+        entry.resource_name,
+        serde_json::from_str(&entry.metadata).unwrap(),
+    )
 }
 
 fn resource_entry(kind: &str, name: &str, details: Value) -> (String, Option<String>, Value) {

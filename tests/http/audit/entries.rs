@@ -24,13 +24,13 @@ async fn an_entry_has_actor_action_object_time_and_address(app: App) {
     assert_eq!(json!(entry.environment.unwrap()), staging["id"]);
     assert_eq!(entry.environment_name.as_deref(), Some("staging"));
     assert_eq!(
-        (entry.actor_type.as_str(), entry.actor_id.unwrap().to_string()),
+        (entry.actor_type.as_ref(), entry.actor_id.unwrap().to_string()),
         ("user", alice.id.clone())
     );
     assert_eq!(entry.actor_name.as_deref(), Some("alice"));
     assert_eq!(entry.actor_email.as_deref(), Some("alice@example.com"));
     assert_eq!(
-        (entry.resource_type.as_str(), entry.resource_name.as_deref()),
+        (entry.resource_type.as_ref(), entry.resource_name.as_deref()),
         ("secret", Some("KEY"))
     );
     assert_eq!(json!(entry.resource_id.unwrap().to_string()), secret["id"]);

@@ -134,7 +134,7 @@ async fn a_refused_read_and_a_refused_change_are_in_the_log(kind: Kind) {
 
     let mut entries = denied(&app, &alice.team).await;
     entries.sort_by(|one, other| one.action.cmp(&other.action));
-    let actions: Vec<_> = entries.iter().map(|entry| entry.action.as_str()).collect();
+    let actions: Vec<_> = entries.iter().map(|entry| entry.action.as_ref()).collect();
     assert_eq!(actions, ["secret.read", "secret.updated"]);
     for entry in &entries {
         assert_eq!(entry.environment_name.as_deref(), Some("production"));

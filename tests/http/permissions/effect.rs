@@ -90,7 +90,7 @@ async fn an_inherited_value_is_read_with_access_to_the_environment_that_holds_it
     assert_eq!(own["secret"]["value"], "kvc_own");
     let entries = app.audit(&team.alice.team).await;
     let denied: Vec<_> = entries.iter().filter(|entry| entry.outcome == "denied").collect();
-    assert_eq!((denied.len(), denied[0].action.as_str()), (1, "secret.read"));
+    assert_eq!((denied.len(), denied[0].action.as_ref()), (1, "secret.read"));
     assert_eq!(denied[0].actor_id.unwrap().to_string(), team.bob.id);
 
     team.grant("staging", "read").await;

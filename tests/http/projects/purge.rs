@@ -159,7 +159,7 @@ async fn the_keys_are_destroyed_before_rows_are_deleted(kind: Kind) {
     // The second purge finds no key to destroy, so there is only one entry.
     assert_eq!(deleted.purge().await, 0);
     let entry = deleted.app.entry(&deleted.team, "project.keys_destroyed").await;
-    assert_eq!((entry.actor_type.as_str(), entry.metadata.as_str()), ("system", r#"{"keys":1}"#));
+    assert_eq!((entry.actor_type.as_ref(), entry.metadata.as_str()), ("system", r#"{"keys":1}"#));
     assert_eq!(entry.project, Some(deleted.project));
 }
 

@@ -215,7 +215,7 @@ async fn a_purge_leaves_nothing_but_the_slug(kind: Kind) {
     again.is(400).code("already_exists");
     let entry = app.entry(&alice.team, "project.purged").await;
     assert_eq!(
-        (entry.actor_type.as_str(), entry.project_name.as_deref()),
+        (entry.actor_type.as_ref(), entry.project_name.as_deref()),
         ("system", Some("walked"))
     );
     let key = alice.get(&paths::secret(&kept, "staging", "KEY")).await.is(200).json();

@@ -171,7 +171,7 @@ async fn a_rotation_is_recorded_as_begun_by_a_person_and_ended_by_the_service(ap
     assert_eq!(begun.actor_id.map(|id| id.to_string()), Some(main.person.id.clone()));
     assert_eq!(begun.resource_name.as_deref(), Some("main-db"));
     let ended = app.entry(&main.person.team, "rotation.completed").await;
-    assert_eq!((ended.actor_type.as_str(), ended.actor_id), ("system", None));
+    assert_eq!((ended.actor_type.as_ref(), ended.actor_id), ("system", None));
     let details: serde_json::Value = serde_json::from_str(&ended.metadata).unwrap();
     assert_eq!([&details["version"], &details["trigger_type"]], [&json!(1), &json!("manual")]);
     assert_eq!(details["injected_secrets"][1], "MAIN_DB_PASSWORD");

@@ -297,7 +297,7 @@ async fn actions_of_the_service_are_recorded_as_its_own(app: App) {
 
     for action in ["rotation.started", "rotation.completed"] {
         let entry = app.entry(&main.person.team, action).await;
-        assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
+        assert_eq!((entry.actor_type.as_ref(), entry.actor_id), ("system", None));
         assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
         let details: Value = serde_json::from_str(&entry.metadata).unwrap();
         assert_eq!(

@@ -145,7 +145,7 @@ async fn each_changed_secret_has_an_entry_like_that_of_a_single_change(app: App)
         .map(|entry| {
             let name = |name: &Option<String>| name.clone().unwrap();
             let place = (name(&entry.environment_name), name(&entry.resource_name));
-            (place, entry.action.clone(), entry.metadata.clone())
+            (place, entry.action.to_string(), entry.metadata.clone())
         })
         .collect();
     written.sort();

@@ -90,7 +90,7 @@ async fn a_use_from_another_network_is_recorded_and_does_not_count(kind: Kind) {
     read_from(&app, &owned, "203.0.113.9").await.is(403);
 
     let entry = app.entry(&owned.person.team, "token.used_denied").await;
-    assert_eq!([entry.outcome.as_str(), entry.actor_type.as_str()], ["denied", "service_token"]);
+    assert_eq!([entry.outcome.as_ref(), entry.actor_type.as_ref()], ["denied", "service_token"]);
     assert_eq!(entry.resource_id.map(|id| id.to_string()), Some(owned.id.clone()));
     assert_eq!(entry.address, Some("203.0.113.9".parse().unwrap()));
     tokens::write_uses(app.service.engine()).await.unwrap();

@@ -133,7 +133,7 @@ async fn a_failed_delivery_is_retried_as_the_standard_proposes(kind: Kind) {
 async fn is_disabled_by_the_system(world: &World, webhook: &str) {
     assert!(!world.is_enabled(webhook).await);
     let entry = world.app.entry(&world.alice.team, "webhook.disabled").await;
-    assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
+    assert_eq!((entry.actor_type.as_ref(), entry.actor_id), ("system", None));
     assert_eq!(entry.resource_id.unwrap().to_string(), secrets_tests::paths::last(webhook));
     assert!(!format!("{entry:?}").contains("127.0.0.1"));
     let refused = world.alice.post(&format!("{webhook}/test"), &json!({})).await;

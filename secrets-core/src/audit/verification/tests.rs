@@ -1,6 +1,5 @@
 //! Tests of the verification of a team's audit chain.
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use futures_executor::block_on;
@@ -64,8 +63,8 @@ impl Log {
         let found = tx.audit_chain(Some(self.team()), position - 1, 1).await.unwrap();
         let [original] = <[_; 1]>::try_from(found).unwrap();
         let id = AuditId::draw(original.created_at);
-        let forged = AuditRecord { id, action: "team.created".to_owned(), ..original };
-        tx.insert_sealed_audit(&[forged]).await.unwrap();
+        let forged = AuditRecord { id, action: "team.created".into(), ..original };
+        tx.insert_sealed_audit(vec![forged]).await.unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -149,7 +148,7 @@ fn entries_in_batches_are_appended_and_verified() {
     block_on(async {
         let log = Log::sealed(1).await;
         let mut tx = log.store.begin().await.unwrap();
-        tx.insert_audit_batch(from_ref(&log.entry(2))).await.unwrap();
+        tx.insert_audit_batch(&[log.entry(2)].into()).await.unwrap();
         tx.commit().await.unwrap();
 
         assert_eq!(log.verify().await, log.valid(1, 2));

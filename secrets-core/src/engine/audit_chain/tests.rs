@@ -38,7 +38,7 @@ impl Log {
 
     async fn add_batch(&self, entries: &[AuditRecord]) {
         let mut tx = self.store.begin().await.unwrap();
-        tx.insert_audit_batch(entries).await.unwrap();
+        tx.insert_audit_batch(&entries.into()).await.unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -58,7 +58,7 @@ impl Log {
     async fn chained(&self) -> Vec<String> {
         let mut reads = self.store.read().await.unwrap();
         let entries = reads.audit_chain(Some(self.world.team.id), 0, 100).await.unwrap();
-        entries.into_iter().map(|entry| entry.action).collect()
+        entries.into_iter().map(|entry| entry.action.into_owned()).collect()
     }
 
     /// Returns the actions of all audit entries, oldest first.
@@ -66,7 +66,7 @@ impl Log {
         let mut reads = self.store.read().await.unwrap();
         let all = AuditFilter::newest(self.world.team.id, 100);
         let entries = reads.audit_entries(&all).await.unwrap();
-        entries.into_iter().rev().map(|entry| entry.action).collect()
+        entries.into_iter().rev().map(|entry| entry.action.into_owned()).collect()
     }
 
     /// Returns the number of audit entries in audit chains, and the number of entries that are in

@@ -83,7 +83,7 @@ async fn entries_of_a_user_who_was_deleted_meanwhile_have_no_name() {
     let world = World::build(&store).await;
     let denied = || AuditRecord {
         id: AuditId::draw(at(0)),
-        actor_type: "user".to_owned(),
+        actor_type: "user".into(),
         actor_id: Some(world.owner.id.uuid()),
         actor_name: Some("Alice".to_owned()),
         actor_email: Some("alice@example.com".to_owned()),

@@ -1,7 +1,6 @@
-//! Tests of tokens whose signatures a key set has verified before.
+//! Tests of tokens that a key set has verified before.
 
 use std::mem;
-use std::sync::Arc;
 
 use super::*;
 
@@ -9,11 +8,8 @@ const BAD_SIGNATURE: Result<Identity, JwtError> =
     Err(JwtError::Invalid("the signature is not valid"));
 
 /// Returns a key set with the public key of `ed(seed)`.
-fn set_of(seed: u8) -> Arc<KeySet> {
-    match key_set(&[jwk("ed", &ed(seed), Algorithm::EdDSA)]) {
-        Keys::Set(set) => set,
-        Keys::One(_) => unreachable!("a key set"),
-    }
+fn set_of(seed: u8) -> KeySet {
+    key_set(&[jwk("ed", &ed(seed), Algorithm::EdDSA)])
 }
 
 /// Creates a token with a valid signature by `ed(1)`, with this type and these claims.
@@ -21,8 +17,8 @@ fn token(typ: &str, claims: &Value) -> String {
     signed(&json!({"alg": "EdDSA", "kid": "ed", "typ": typ}), claims, &ed(1), Algorithm::EdDSA)
 }
 
-fn check(token: &str, set: &Arc<KeySet>) -> Result<Identity, JwtError> {
-    verify(token, &Keys::Set(Arc::clone(set)), &expectations(), now())
+fn check(token: &str, set: &KeySet) -> Result<Identity, JwtError> {
+    verify(token, set, &expectations(), now())
 }
 
 #[test]
@@ -32,8 +28,7 @@ fn a_verified_signature_is_not_verified_again() {
     check(&known, &set).unwrap();
 
     // From here on, each verification of a signature by `ed(1)` fails.
-    let keys = &mut Arc::get_mut(&mut set).unwrap().keys;
-    mem::swap(keys, &mut Arc::get_mut(&mut others).unwrap().keys);
+    mem::swap(&mut set.keys, &mut others.keys);
 
     for _ in 1..1_000 {
         assert!(check(&known, &set).is_ok());
@@ -65,7 +60,7 @@ fn a_key_set_does_not_remember_the_tokens_of_another() {
     assert!(check(&known, &set_of(1)).is_ok());
 
     let same_id = check(&known, &set_of(2));
-    let Keys::Set(without) = key_set(&[jwk("ec", &ec(), Algorithm::ES256)]) else { unreachable!() };
+    let without = key_set(&[jwk("ec", &ec(), Algorithm::ES256)]);
 
     assert_eq!(same_id, BAD_SIGNATURE);
     assert_eq!(check(&known, &without), Err(JwtError::UnknownKey));
@@ -74,19 +69,18 @@ fn a_key_set_does_not_remember_the_tokens_of_another() {
 #[test]
 fn all_but_the_signature_is_checked_at_each_use() {
     let set = set_of(1);
-    let keys = Keys::Set(Arc::clone(&set));
     let mut claims = claims();
     claims["nonce"] = json!("n-1");
     let (access, id) = (token("at+jwt", &claims), token("JWT", &claims));
     assert!(check(&access, &set).is_ok() && check(&id, &set).is_ok());
     let other = Expectations { audience: "other".into(), ..expectations() };
-    let id_token = |token, nonce| verify_id_token(token, &keys, &expectations(), nonce, now());
+    let id_token = |token, nonce| verify_id_token(token, &set, &expectations(), nonce, now());
 
     let later = now() + TimeDelta::hours(2);
-    assert_eq!(verify(&id, &keys, &expectations(), later), Err(JwtError::Expired));
+    assert_eq!(verify(&id, &set, &expectations(), later), Err(JwtError::Expired));
     let earlier = now() - TimeDelta::hours(2);
-    assert!(matches!(verify(&id, &keys, &expectations(), earlier), Err(JwtError::Invalid(_))));
-    assert!(matches!(verify(&id, &keys, &other, now()), Err(JwtError::Invalid(_))));
+    assert!(matches!(verify(&id, &set, &expectations(), earlier), Err(JwtError::Invalid(_))));
+    assert!(matches!(verify(&id, &set, &other, now()), Err(JwtError::Invalid(_))));
     assert!(matches!(id_token(&id, "n-2"), Err(JwtError::Invalid(_))));
     assert!(matches!(id_token(&access, "n-1"), Err(JwtError::Invalid(_))));
     assert!(id_token(&id, "n-1").is_ok());

@@ -172,7 +172,7 @@ impl<'a> Work<'a> {
         details: &[(&str, serde_json::Value)],
     ) -> StoreResult<()> {
         let entry = self.entry(action, details);
-        tx.insert_audit(&[AuditRecord { outcome: "failure".to_owned(), ..entry }]).await
+        tx.insert_audit(&[AuditRecord { outcome: "failure".into(), ..entry }]).await
     }
 
     fn entry(&self, action: &'static str, details: &[(&str, serde_json::Value)]) -> AuditRecord {

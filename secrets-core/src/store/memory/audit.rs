@@ -222,7 +222,7 @@ fn in_range<'a>(
 /// True if an audit entry matches the conditions of the filter, except scope, time range and
 /// cursor.
 fn is_match(filter: &AuditFilter, entry: &AuditRecord) -> bool {
-    fn same<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
+    fn same<T: PartialEq + ?Sized>(expected: Option<&T>, actual: Option<&T>) -> bool {
         expected.is_none() || expected == actual
     }
     let is_of_action = filter.actions.is_empty()
@@ -232,13 +232,13 @@ fn is_match(filter: &AuditFilter, entry: &AuditRecord) -> bool {
         });
     is_of_action
         && same(filter.actor.as_ref(), entry.actor_id.as_ref())
-        && same(filter.actor_type.as_ref(), Some(&entry.actor_type))
+        && same(filter.actor_type.as_deref(), Some(&entry.actor_type))
         && same(filter.project.as_ref(), entry.project.as_ref())
         && same(filter.environment.as_ref(), entry.environment.as_ref())
-        && same(filter.resource_type.as_ref(), Some(&entry.resource_type))
+        && same(filter.resource_type.as_deref(), Some(&entry.resource_type))
         && same(filter.resource.as_ref(), entry.resource_id.as_ref())
         && same(filter.resource_name.as_ref(), entry.resource_name.as_ref())
-        && same(filter.outcome.as_ref(), Some(&entry.outcome))
+        && same(filter.outcome.as_deref(), Some(&entry.outcome))
         && same(filter.address.as_ref(), entry.address.as_ref())
 }
 
@@ -258,10 +258,10 @@ impl AuditWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+    async fn insert_audit_batch(&mut self, entries: &Arc<[AuditRecord]>) -> StoreResult<()> {
         if let Some(first) = entries.first() {
             let id = AuditBatchId::draw(first.created_at);
-            self.state_mut().audit_batches.insert(id, entries.into());
+            self.state_mut().audit_batches.insert(id, Arc::clone(entries));
         }
         Ok(())
     }
@@ -274,14 +274,14 @@ impl AuditWrites for Session<Pending> {
         Ok(batches.iter().copied().filter(|batch| stored.remove(batch).is_some()).collect())
     }
 
-    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+    async fn insert_sealed_audit(&mut self, entries: Vec<AuditRecord>) -> StoreResult<()> {
         let state = self.state_mut();
         for entry in entries {
             let place = (entry.created_at, entry.id);
             let seal = entry.seal.ok_or(STALE)?;
             state.audit_chain.insert((entry.team, seal.position), place);
             let known = state.audit.entry(entry.team).or_default();
-            if known.insert(place, entry.clone().into()).is_some() {
+            if known.insert(place, entry.into()).is_some() {
                 return Err(STALE);
             }
         }

@@ -19,13 +19,13 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
         project_name: Some("Ünï 日本".to_owned()),
         environment: Some(world.production.id),
         environment_name: Some("production".to_owned()),
-        actor_type: "service_token".to_owned(),
+        actor_type: "service_token".into(),
         actor_id: Some(world.owner.id.uuid()),
         actor_name: Some("O'Brien".to_owned()),
         actor_email: Some("owner@example.com".to_owned()),
         resource_id: Some(Uuid::from_u128(u128::MAX)),
         resource_name: Some(String::new()),
-        outcome: "failure".to_owned(),
+        outcome: "failure".into(),
         metadata: r#"{"z": 1, "a": ["ünï", null], "b":1.0}"#.to_owned(),
         address: Some([203, 0, 113, 255].into()),
         agent: Some("curl/8 \"x\" \\ '".to_owned()),
@@ -144,7 +144,7 @@ pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let first = entry(&world.team, "first", at(1));
     let second = entry(&world.team, "second", at(2));
-    let again = AuditRecord { action: "changed".to_owned(), ..first.clone() };
+    let again = AuditRecord { action: "changed".into(), ..first.clone() };
     let mut tx = begin(store).await;
     tx.insert_audit(from_ref(&first)).await.unwrap();
     tx.commit().await.unwrap();
@@ -255,7 +255,7 @@ pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
 }
 
 fn actions(entries: &[AuditRecord]) -> Vec<&str> {
-    entries.iter().map(|entry| entry.action.as_str()).collect()
+    entries.iter().map(|entry| entry.action.as_ref()).collect()
 }
 
 /// Anonymizing a user removes name and e-mail address from the entries whose actor is the user, but
@@ -263,7 +263,7 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
 pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor_type: &str, actor: UserId, second| AuditRecord {
-        actor_type: actor_type.to_owned(),
+        actor_type: actor_type.to_owned().into(),
         actor_id: Some(actor.uuid()),
         actor_name: Some("Alice".to_owned()),
         actor_email: Some("alice@example.com".to_owned()),
@@ -287,7 +287,7 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let of_actor = AuditScope::Actor(world.owner.id.uuid());
     let of_actor = seen.audit_entries(&AuditFilter::newest(of_actor, 10)).await.unwrap();
     let named = of_actor.iter().filter(|entry| entry.actor_name.is_some());
-    assert_eq!(named.map(|entry| entry.actor_type.as_str()).collect::<Vec<_>>(), ["service_token"]);
+    assert_eq!(named.map(|entry| entry.actor_type.as_ref()).collect::<Vec<_>>(), ["service_token"]);
 }
 
 /// `anonymize_actor` changes the oldest entries, up to the limit, and `resume_anonymization` the
@@ -296,7 +296,7 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
 pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor: &UserRecord, second: i64| AuditRecord {
-        actor_type: "user".to_owned(),
+        actor_type: "user".into(),
         actor_id: Some(actor.id.uuid()),
         actor_name: Some(second.to_string()),
         ..entry(&world.team, "secret.read", at(second))
@@ -354,7 +354,7 @@ pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
 pub async fn late_entries_of_an_actor_are_anonymized(store: &dyn Store) {
     let world = World::build(store).await;
     let late = |second: i64| AuditRecord {
-        actor_type: "user".to_owned(),
+        actor_type: "user".into(),
         actor_id: Some(world.owner.id.uuid()),
         actor_email: Some("alice@example.com".to_owned()),
         ..entry(&world.team, "secret.read", at(second))

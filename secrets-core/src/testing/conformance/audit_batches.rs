@@ -12,7 +12,7 @@ use crate::testing::fixtures::{World, at, entry};
 
 pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
     let mut tx = begin(store).await;
-    tx.insert_audit_batch(entries).await.unwrap();
+    tx.insert_audit_batch(&entries.into()).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -141,13 +141,13 @@ pub async fn sealed_entries_are_inserted_once(store: &dyn Store) {
     };
     let entries: Vec<_> = (1..=130).map(|position| sealed(position, 1)).collect();
     let mut tx = begin(store).await;
-    tx.insert_sealed_audit(&entries).await.unwrap();
+    tx.insert_sealed_audit(entries.clone()).await.unwrap();
     tx.commit().await.unwrap();
 
     let mut reads = read(store).await;
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 1_000).await.unwrap(), entries);
     assert_eq!(reads.count_unsealed_audit().await.unwrap(), 0);
-    for again in [&entries[..1], &[sealed(131, 2), entries[5].clone()]] {
+    for again in [vec![entries[0].clone()], vec![sealed(131, 2), entries[5].clone()]] {
         let mut tx = begin(store).await;
         assert_stale(tx.insert_sealed_audit(again).await, Subject::Audit);
     }

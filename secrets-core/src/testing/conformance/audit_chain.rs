@@ -50,7 +50,7 @@ async fn sealed(store: &dyn Store, world: &World, count: u64) -> Vec<AuditRecord
 }
 
 fn actions(entries: &[AuditRecord]) -> Vec<&str> {
-    entries.iter().map(|entry| entry.action.as_str()).collect()
+    entries.iter().map(|entry| entry.action.as_ref()).collect()
 }
 
 /// A new audit entry is not in any audit chain. `unsealed_audit` lists such entries of a team,
@@ -295,12 +295,12 @@ pub async fn a_query_returns_the_matching_entries(store: &dyn Store) {
     let wanted_entry = AuditRecord {
         project: Some(world.project.id),
         environment: Some(world.production.id),
-        actor_type: "service_token".to_owned(),
+        actor_type: "service_token".into(),
         actor_id: Some(Uuid::from_u128(5)),
-        resource_type: "secret".to_owned(),
+        resource_type: "secret".into(),
         resource_id: Some(Uuid::from_u128(6)),
         resource_name: Some("KEY".to_owned()),
-        outcome: "denied".to_owned(),
+        outcome: "denied".into(),
         address: Some([203, 0, 113, 9].into()),
         ..entry(&world.team, "secret.read", at(5))
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper::Uri;
-use secrets_core::jwt::{self, Expectations, JwtError, Keys};
+use secrets_core::jwt::{self, Expectations, JwtError, KeySet};
 use secrets_core::model::{Clock, Identity};
 use secrets_core::ports::identity::{IdentityVerifier, KeySetUsage, Unverified};
 
@@ -66,8 +66,9 @@ impl OidcVerifier {
     ) -> Result<Identity, Refused> {
         let issuer = self.expectations.issuer.clone();
         let expectations = Expectations { issuer, audience: client.to_owned() };
-        let check =
-            |keys: &Keys| jwt::verify_id_token(token, keys, &expectations, nonce, self.clock.now());
+        let check = |keys: &KeySet| {
+            jwt::verify_id_token(token, keys, &expectations, nonce, self.clock.now())
+        };
         self.with_keys(check).await
     }
 
@@ -75,12 +76,12 @@ impl OidcVerifier {
     /// newer keys and runs the check again.
     async fn with_keys(
         &self,
-        check: impl Fn(&Keys) -> Result<Identity, JwtError> + Send,
+        check: impl Fn(&KeySet) -> Result<Identity, JwtError> + Send,
     ) -> Result<Identity, Refused> {
         let seen = self.cache.current().await?;
-        let verdict = match check(&Keys::Set(Arc::clone(&seen.keys))) {
+        let verdict = match check(&seen.keys) {
             Err(JwtError::UnknownKey) => match self.cache.newer(&seen).await? {
-                Some(newer) => check(&Keys::Set(newer.keys)),
+                Some(newer) => check(&newer.keys),
                 None => Err(JwtError::UnknownKey),
             },
             verdict => verdict,
@@ -106,7 +107,7 @@ impl From<Unverified> for Refused {
 #[async_trait]
 impl IdentityVerifier for OidcVerifier {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified> {
-        let check = |keys: &Keys| jwt::verify(token, keys, &self.expectations, self.clock.now());
+        let check = |keys: &KeySet| jwt::verify(token, keys, &self.expectations, self.clock.now());
         self.with_keys(check).await.map_err(|refused| match refused {
             Refused::Token(error) => error.into_unverified(),
             Refused::NoKeys(reason) => reason,

@@ -13,7 +13,7 @@ use hyper::header::{AUTHORIZATION, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use secrets_core::jwt::{DevKey, Expectations, Keys, VerificationKey};
+use secrets_core::jwt::{DevKey, Expectations, KeySet, VerificationKey};
 use secrets_core::model::{Clock, Identity, ManualClock, Time};
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ async fn a_shared_secret_needs_no_provider() {
     let secret = b"kvc_a-shared-secret-of-more-than-32-bytes";
     let clock = Arc::new(ManualClock::new(now()));
     let expectations = Expectations { issuer: "us".into(), audience: "secrets".into() };
-    let keys = Keys::One(VerificationKey::shared(secret).unwrap());
+    let keys = KeySet::single(VerificationKey::shared(secret).unwrap());
     let verifier = FixedVerifier::new(keys, expectations, clock.clone());
     let claims = json!({
         "iss": "us", "aud": "secrets", "sub": "alice", "exp": now().timestamp() + 10,

@@ -9,7 +9,7 @@ use secrets_core::Service;
 use secrets_core::crypto::KeyringError;
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
-use secrets_core::jwt::{FixedVerifier, Keys};
+use secrets_core::jwt::{FixedVerifier, KeySet};
 use secrets_core::limits::SharedCounters;
 use secrets_core::model::{Clock, error_chain};
 use secrets_core::ports::epochs::EpochStore;
@@ -203,7 +203,7 @@ impl Verifier {
 pub(super) fn identity(issuer: TokenIssuer, clock: Arc<dyn Clock>) -> Result<Verifier, Failure> {
     Ok(match issuer {
         TokenIssuer::Shared(expectations, key) => {
-            Verifier::Shared(Arc::new(FixedVerifier::new(Keys::One(key), expectations, clock)))
+            Verifier::Shared(Arc::new(FixedVerifier::new(KeySet::single(key), expectations, clock)))
         }
         TokenIssuer::Provider(settings) => {
             let client = Client::new().map_err(|error| {

@@ -242,7 +242,7 @@ async fn waiting_for_a_connection_has_a_timeout() {
     unavailable(store.begin().await);
     unavailable(store.begin_for_request(false).await);
     let read = entry(&world.team, "secret.read", at(0));
-    unavailable(store.insert_audit_batch(&[read]).await);
+    unavailable(store.insert_audit_batch(&[read].into()).await);
 
     drop((reading, writing));
     let found = store.read().await.unwrap().team(world.team.id).await;

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
@@ -195,15 +197,15 @@ impl AuditWrites for Session<Transaction> {
         Ok(())
     }
 
-    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        for entries in of_prepared_sizes(entries) {
+    async fn insert_sealed_audit(&mut self, entries: Vec<AuditRecord>) -> StoreResult<()> {
+        for entries in of_prepared_sizes(&entries) {
             let mut statement = insert(entries, |entry| entry.seal)?;
             self.seal_rows(statement.build(), entries.len()).await?;
         }
         Ok(())
     }
 
-    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+    async fn insert_audit_batch(&mut self, entries: &Arc<[AuditRecord]>) -> StoreResult<()> {
         match insert_batch(entries)? {
             Some(statement) => self.write(statement).await.map(drop),
             None => Ok(()),

@@ -1,6 +1,8 @@
 //! Rows of the audit log: the SQL statements that insert and select audit entries, and their
 //! decoding.
 
+use std::borrow::Cow;
+
 use sqlx::QueryBuilder;
 
 use super::{Db, Row, bigint};
@@ -45,15 +47,15 @@ pub(super) fn insert(
             .push_bind(entry.project_name.as_deref())
             .push_bind(entry.environment.map(EnvironmentId::uuid))
             .push_bind(entry.environment_name.as_deref())
-            .push_bind(entry.actor_type.as_str())
+            .push_bind(&*entry.actor_type)
             .push_bind(entry.actor_id)
             .push_bind(entry.actor_name.as_deref())
             .push_bind(entry.actor_email.as_deref())
-            .push_bind(entry.action.as_str())
-            .push_bind(entry.resource_type.as_str())
+            .push_bind(&*entry.action)
+            .push_bind(&*entry.resource_type)
             .push_bind(entry.resource_id)
             .push_bind(entry.resource_name.as_deref())
-            .push_bind(entry.outcome.as_str())
+            .push_bind(&*entry.outcome)
             .push_bind(entry.metadata.as_str())
             .push_bind(entry.address.map(|address| address.to_string()))
             .push_bind(entry.agent.as_deref())
@@ -105,15 +107,15 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<AuditRecord> {
         project_name: row.get("project_name")?,
         environment: row.id_if_any("environment_id")?,
         environment_name: row.get("environment_name")?,
-        actor_type: row.get("actor_type")?,
+        actor_type: Cow::Owned(row.get("actor_type")?),
         actor_id: row.get("actor_id")?,
         actor_name: row.get("actor_name")?,
         actor_email: row.get("actor_email")?,
-        action: row.get("action")?,
-        resource_type: row.get("resource_type")?,
+        action: Cow::Owned(row.get("action")?),
+        resource_type: Cow::Owned(row.get("resource_type")?),
         resource_id: row.get("resource_id")?,
         resource_name: row.get("resource_name")?,
-        outcome: row.get("outcome")?,
+        outcome: Cow::Owned(row.get("outcome")?),
         metadata: row.get("metadata")?,
         address,
         agent: row.get("agent")?,

@@ -118,7 +118,7 @@ impl Store for SqlStore {
         begun.unwrap_or_else(|_| Err(error::unavailable(NO_ANSWER)))
     }
 
-    async fn insert_audit_batch(&self, entries: &[AuditRecord]) -> StoreResult<()> {
+    async fn insert_audit_batch(&self, entries: &Arc<[AuditRecord]>) -> StoreResult<()> {
         let Some(statement) = audit::insert_batch(entries)? else { return Ok(()) };
         let Timeouts { acquire, write, .. } = self.timeouts;
         Transaction::run_alone(&self.pools(), acquire, write, statement).await

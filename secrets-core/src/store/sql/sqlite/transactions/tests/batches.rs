@@ -8,7 +8,7 @@ use crate::store::{AuditRecord, StoreResult};
 /// Starts a task that stores an audit batch of one entry. Returns when the batch is in the queue.
 async fn queue_batch(test: &Test, entry: AuditRecord) -> JoinHandle<StoreResult<()>> {
     let store = Arc::clone(&test.store);
-    let batch = tokio::spawn(async move { store.insert_audit_batch(&[entry]).await });
+    let batch = tokio::spawn(async move { store.insert_audit_batch(&[entry].into()).await });
     while lock(&test.store.pools().queue.0).urgent.is_empty() {
         yield_now().await;
     }
