@@ -4,6 +4,7 @@
 //! up to date and passes them in. A token is checked in this order: format, header, key lookup,
 //! signature, claims. No claim is used before the signature is verified. A [`KeySet`] remembers the
 //! claims of the tokens that it has verified; issuer, audience and times are checked at every use.
+//! ID tokens are not remembered, because each is used once.
 //!
 //! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
 //! token cannot choose `none`, nor have a public key used as an HMAC secret.
@@ -67,7 +68,11 @@ pub fn verify(
     let types = &["JWT", "at+jwt", "application/at+jwt"];
     let parts = Parts::split(token)?;
     let parse = || TokenClaims::parse(&signed_claims(&parts, keys, types)?);
-    keys.remembered(token, parse)?.identity(expectations, now)
+    let identity = keys.remembered(token, parse)?.identity(expectations, now);
+    if matches!(identity, Err(JwtError::Expired)) {
+        keys.forget(token);
+    }
+    identity
 }
 
 /// Verifies the ID token of a sign-in with a browser like [`verify`], and also its nonce (OpenID

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::model::clock::serialize_time;
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
@@ -68,6 +69,7 @@ pub struct AuditEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Uuid>,
     /// Time of the action.
+    #[serde(serialize_with = "serialize_time")]
     pub created_at: Time,
     /// Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to
     /// the audit chain, a few seconds after the action.

@@ -6,10 +6,11 @@ use subtle::ConstantTimeEq;
 
 use super::{Key, Keyring};
 
-/// Usual maximum length of a message in bytes, so that it is seldom moved while it grows.
+/// Length in bytes that the messages of most audit entries do not exceed.
 const USUAL_LENGTH: usize = 1_024;
 
-/// MAC over a sequence of fields. Each field is prefixed with its length, so that different
+/// MAC over a sequence of fields. The fields are collected first, because one update of the hash is
+/// faster than one for each field. Each field is prefixed with its length, so that different
 /// sequences never produce the same input.
 pub(crate) struct ChainMac<'a> {
     key: &'a Key,

@@ -11,12 +11,15 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY: usize = 43;
 const CHECKSUM: usize = 6;
 
+/// CRC-32 of IEEE 802.3, in reflected bit order.
+static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+
 /// Encodes 256 bits (a key or a token) as a string with this prefix.
 pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(prefix.len() + BODY + CHECKSUM));
     text.push_str(prefix);
     push_base62(&mut text, bits, BODY);
-    let checksum = crc32(text.as_bytes());
+    let checksum = CRC_32.checksum(text.as_bytes());
     push_base62(&mut text, &checksum.to_be_bytes(), CHECKSUM);
     text
 }
@@ -51,7 +54,7 @@ pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     let Some((body, checksum)) = parts else { return false };
     let Some(digits) = body.strip_prefix(prefix) else { return false };
     let mut expected = String::with_capacity(CHECKSUM);
-    push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), CHECKSUM);
+    push_base62(&mut expected, &CRC_32.checksum(body.as_bytes()).to_be_bytes(), CHECKSUM);
     digits.bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
 }
 
@@ -72,13 +75,6 @@ pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     out.extend(text.iter().map(|byte| char::from(*byte)));
 }
 
-/// CRC-32 of IEEE 802.3, in reflected bit order.
-static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
-
-fn crc32(bytes: &[u8]) -> u32 {
-    CRC_32.checksum(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +93,7 @@ mod tests {
     #[test]
     fn a_text_of_more_than_256_bits_is_refused() {
         let mut text = format!("kvc_{}", "z".repeat(43));
-        let checksum = crc32(text.as_bytes());
+        let checksum = CRC_32.checksum(text.as_bytes());
         push_base62(&mut text, &checksum.to_be_bytes(), 6);
 
         assert!(is_whole("kvc_", &text));

@@ -324,28 +324,28 @@ pub(crate) fn entry_hash(
     position: u64,
     previous: &[u8; 32],
 ) -> [u8; 32] {
-    fn uuid(id: &Option<Uuid>) -> Option<&[u8]> {
-        id.as_ref().map(|id| id.as_bytes().as_slice())
+    fn uuid(id: Option<&Uuid>) -> Option<&[u8]> {
+        id.map(|id| id.as_bytes().as_slice())
     }
-    fn text(text: &Option<String>) -> Option<&[u8]> {
-        text.as_deref().map(str::as_bytes)
+    fn text(text: Option<&String>) -> Option<&[u8]> {
+        text.map(String::as_bytes)
     }
     let team = entry.team.map(TeamId::uuid);
     let project = entry.project.map(ProjectId::uuid);
     let environment = entry.environment.map(EnvironmentId::uuid);
     let address = entry.address.map(|address| address.to_string());
     let optional = [
-        uuid(&team),
-        uuid(&project),
-        text(&entry.project_name),
-        uuid(&environment),
-        text(&entry.environment_name),
-        uuid(&entry.actor_id),
-        uuid(&entry.resource_id),
-        text(&entry.resource_name),
-        text(&address),
-        text(&entry.agent),
-        uuid(&entry.request),
+        uuid(team.as_ref()),
+        uuid(project.as_ref()),
+        text(entry.project_name.as_ref()),
+        uuid(environment.as_ref()),
+        text(entry.environment_name.as_ref()),
+        uuid(entry.actor_id.as_ref()),
+        uuid(entry.resource_id.as_ref()),
+        text(entry.resource_name.as_ref()),
+        text(address.as_ref()),
+        text(entry.agent.as_ref()),
+        uuid(entry.request.as_ref()),
     ];
     let required: [&str; 5] =
         [&entry.actor_type, &entry.action, &entry.resource_type, &entry.outcome, &entry.metadata];

@@ -30,7 +30,7 @@ pub(crate) struct AuditQueue {
     /// Batch that is being written, or that was not written completely because its leader was
     /// cancelled. The leader holds the mutex.
     writing: lock::Mutex<Option<Batch>>,
-    /// Number of audit entries in that batch.
+    /// Number of audit entries in that batch. It is set under the lock of `waiting`.
     batch_size: AtomicUsize,
     failing: AtomicBool,
 }
@@ -106,7 +106,8 @@ impl AuditQueue {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of audit entries that wait to be stored.
+    /// Returns the number of audit entries that wait to be stored, including those of the batch
+    /// that is being written.
     pub(crate) fn waiting_entries(&self) -> usize {
         self.waiting().len() + self.batch_size.load(Ordering::Relaxed)
     }
@@ -165,6 +166,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::model::AuditBatchId;
     use crate::store::MemoryStore;
     use crate::testing::StuckStore;
     use crate::testing::fixtures::{at, entry, team, user};
@@ -184,6 +186,37 @@ mod tests {
         let stored = queue.record(&store, &counters, audit_entry()).now_or_never();
         assert!(stored.is_some_and(|stored| stored.is_ok()) && !queue.is_failing());
         assert_eq!(queue.waiting_entries(), 0);
+        assert_eq!((counters.audit_batches.value(), counters.audit_entries.value()), (2, 2));
+    }
+
+    #[test]
+    fn the_batch_of_a_cancelled_task_is_written_again_with_the_same_entries() {
+        let (queue, counters) = (AuditQueue::default(), Counters::default());
+        let [first, second, third] = [audit_entry(), audit_entry(), audit_entry()];
+        let ids = [first.id, second.id, third.id];
+        let wait = |entry| {
+            let (stored, answer) = oneshot::channel();
+            assert!(queue.add(Waiting { entry, stored }).is_none());
+            answer
+        };
+        let mut follower = wait(first);
+        assert!(queue.record(&StuckStore, &counters, second).now_or_never().is_none());
+        assert_eq!((queue.waiting_entries(), follower.try_recv().unwrap()), (2, None));
+        let store = MemoryStore::new();
+
+        let stored = queue.record(&store, &counters, third).now_or_never();
+
+        assert!(stored.is_some_and(|stored| stored.is_ok()));
+        assert_eq!(follower.try_recv().unwrap(), Some(true));
+        let batches =
+            async { store.read().await.unwrap().audit_batches(AuditBatchId::NIL, 9).await };
+        let batches = batches.now_or_never().unwrap().unwrap();
+        let stored = batches.iter().map(|batch| {
+            batch.entries.as_ref().unwrap().iter().map(|entry| entry.id).collect::<Vec<_>>()
+        });
+        let mut stored: Vec<_> = stored.collect();
+        stored.sort_by_key(Vec::len);
+        assert_eq!(stored, [vec![ids[2]], vec![ids[0], ids[1]]]);
     }
 
     /// Creates a queue that is full of entries whose tasks were cancelled.

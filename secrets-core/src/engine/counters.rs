@@ -60,7 +60,8 @@ pub struct Counts {
     pub audit_failures: u64,
     /// Number of manifests that this process created for environments without a current manifest.
     pub created_manifests: u64,
-    /// Number of audit entries that wait in memory to be stored with the next batch.
+    /// Number of audit entries that wait in memory to be stored, including those of the batch that
+    /// is being written.
     pub audit_waiting: u64,
     /// Number of operations that failed as unavailable, for example because of a store timeout.
     pub unavailable: u64,
@@ -159,7 +160,8 @@ impl Counters {
     }
 
     /// Returns the values of all counters, and those of the keyring. `audit_waiting` is the number
-    /// of audit entries that wait in memory to be stored with the next batch.
+    /// of audit entries that wait in memory to be stored, including those of the batch that is being
+    /// written.
     pub(crate) fn counts(&self, keyring: &Keyring, audit_waiting: u64, now: Time) -> Counts {
         let [success, failed, rolled_back] = self.rotations.each_ref().map(Counter::value);
         let [done, retried, given_up] = self.deliveries.each_ref().map(Counter::value);

@@ -157,7 +157,7 @@ impl Engine {
         let work = Box::pin(async {
             let turn = self.admission.admit(caller, O::Access::IS_WRITE);
             let admitted = limit.wait(self.store(), turn).await?;
-            // Boxed, because it is returned through several functions.
+            // The context is boxed, because it is moved through several functions.
             let mut cx = Box::new(Context::<O::Access>::open(self, caller, O::IS_LONG).await?);
             let output = operation.run(&mut cx).await;
             Ok((admitted, cx, output))

@@ -1,5 +1,6 @@
 //! Validation of the claims of a token with a valid signature.
 
+use std::mem::size_of;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -22,8 +23,6 @@ const MAX_SUBJECT_LENGTH: usize = 255;
 pub(super) struct TokenClaims {
     claims: Claims,
     profile: Profile,
-    /// Length of the claims in the token, in bytes.
-    pub(super) length: usize,
 }
 
 impl TokenClaims {
@@ -32,7 +31,17 @@ impl TokenClaims {
         let mistyped = JwtError::Invalid("a claim is missing or mistyped");
         let claims = object(json).ok_or(mistyped)?;
         let profile = object(json).ok_or(mistyped)?;
-        Ok(Self { claims, profile, length: json.len() })
+        Ok(Self { claims, profile })
+    }
+
+    /// Returns the memory that the claims use, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let Claims { iss, sub, aud, .. } = &self.claims;
+        let Profile { email, email_verified: _, name, given_name, family_name, picture } =
+            &self.profile;
+        let texts = [email, name, given_name, family_name, picture].into_iter().flatten();
+        let texts: usize = texts.map(String::capacity).sum();
+        size_of::<Self>() + iss.capacity() + sub.capacity() + aud.size() + texts
     }
 
     /// Validates the claims, and returns the identity that they contain.
@@ -127,6 +136,17 @@ impl Claims {
 }
 
 impl Audience {
+    /// Returns the memory that the audiences use on the heap, in bytes.
+    fn size(&self) -> usize {
+        match self {
+            Self::One(audience) => audience.capacity(),
+            Self::Several(audiences) => {
+                let texts: usize = audiences.iter().map(String::capacity).sum();
+                audiences.capacity() * size_of::<String>() + texts
+            }
+        }
+    }
+
     fn is_several(&self) -> bool {
         matches!(self, Self::Several(audiences) if audiences.len() > 1)
     }

@@ -27,28 +27,35 @@ const MIN_MODULUS_LENGTH: usize = 256;
 /// Expected number of tokens that a key set remembers.
 const USUAL_TOKENS: usize = 10_000;
 
-/// Approximate maximum total length of the claims that a key set remembers, in bytes.
-const MAX_REMEMBERED: u64 = 4 * 1024 * 1024;
+/// Maximum memory for the claims that a key set remembers, in bytes.
+const MAX_CLAIMS_SIZE: u64 = 16 * 1024 * 1024;
 
-/// Keys that verify the tokens of an issuer: the usable keys of a published key set (RFC 7517), or a
-/// configured key. Remembers the claims of tokens with a valid signature, up to about 4 MiB, so that
-/// they are not verified and parsed again. Does not contain the tokens, only their hashes.
+/// Memory that the cache uses for each token in addition to its claims, in bytes (estimated).
+const ENTRY_SIZE: u64 = 128;
+
+/// Keys that verify the tokens of an issuer: the usable keys of a published key set (RFC 7517), or
+/// a configured key.
+///
+/// Remembers the claims of tokens with a valid signature in up to 16 MiB of memory, so that they
+/// are not verified and parsed again: names and e-mail addresses, but not the tokens themselves,
+/// only their hashes. They are forgotten when the token is used after its end, when the memory is
+/// needed for others, and with the key set.
 pub struct KeySet {
     pub(super) keys: Vec<VerificationKey>,
     /// True if the key ID in a token is ignored, because there is one configured key.
     ignores_ids: bool,
     /// Claims of the tokens that were verified with one of the keys, by the SHA-256 hash of the
     /// token. The token's header, which selects the key, is part of the hash.
-    remembered: Cache<[u8; 32], Arc<TokenClaims>, ByLength>,
+    pub(super) remembered: Cache<[u8; 32], Arc<TokenClaims>, BySize>,
 }
 
-/// Measure of the memory that remembered claims use.
+/// Measure of the memory that a remembered token uses.
 #[derive(Clone)]
-struct ByLength;
+pub(super) struct BySize;
 
-impl Weighter<[u8; 32], Arc<TokenClaims>> for ByLength {
+impl Weighter<[u8; 32], Arc<TokenClaims>> for BySize {
     fn weight(&self, _: &[u8; 32], claims: &Arc<TokenClaims>) -> u64 {
-        claims.length as u64
+        claims.size() as u64 + ENTRY_SIZE
     }
 }
 
@@ -98,7 +105,7 @@ impl KeySet {
     }
 
     fn new(keys: Vec<VerificationKey>, ignores_ids: bool) -> Self {
-        let remembered = Cache::with_weighter(USUAL_TOKENS, MAX_REMEMBERED, ByLength);
+        let remembered = Cache::with_weighter(USUAL_TOKENS, MAX_CLAIMS_SIZE, BySize);
         Self { keys, ignores_ids, remembered }
     }
 
@@ -115,7 +122,8 @@ impl KeySet {
     }
 
     /// Returns the claims of a token. `verify` verifies the token with the keys of this set and
-    /// parses its claims; it is not called for a token for which it has succeeded before.
+    /// parses its claims; it is called only for a token that is not remembered. All callers must
+    /// accept the same types of tokens.
     pub(super) fn remembered(
         &self,
         token: &str,
@@ -128,6 +136,11 @@ impl KeySet {
         let claims = Arc::new(verify()?);
         self.remembered.insert(hash, Arc::clone(&claims));
         Ok(claims)
+    }
+
+    /// Forgets the claims of a token.
+    pub(super) fn forget(&self, token: &str) {
+        self.remembered.remove(&<[u8; 32]>::from(Sha256::digest(token)));
     }
 
     /// Verifies the signature of a token. `algorithm` and `id` are those of the token's header.

@@ -20,8 +20,8 @@ use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time
 /// request in progress at the deletion, plus the difference between the clocks of the nodes.
 pub const ANONYMIZATION_MARGIN: TimeDelta = TimeDelta::minutes(10);
 
-/// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
-/// resources are deleted. No field contains a secret value.
+/// An audit log entry. It contains names and IDs, so that it can be read after the resources are
+/// deleted, and no secret value.
 ///
 /// Nodes of different versions read each other's batches. A node skips a batch that has an entry
 /// with an unknown field; a newer node processes the batch.
@@ -95,8 +95,7 @@ impl AuditRecord {
 pub struct AuditBatch {
     /// ID of the batch.
     pub id: AuditBatchId,
-    /// Audit entries of the batch, without positions and hashes; `None` if the stored batch cannot
-    /// be decoded.
+    /// Entries, without positions and hashes; `None` if the stored batch cannot be decoded.
     pub entries: Option<Vec<AuditRecord>>,
 }
 
@@ -107,8 +106,8 @@ pub struct AuditSeal {
     pub position: u64,
     /// Hash of the previous entry in the chain; zeros for the first entry.
     pub previous_hash: [u8; 32],
-    /// MAC over the entry, its position and the previous hash. The actor's name and e-mail address
-    /// are not included, because they can be erased.
+    /// MAC over the entry, without the actor's name and e-mail address, its position and the
+    /// previous hash.
     pub hash: [u8; 32],
 }
 
@@ -276,8 +275,7 @@ pub trait AuditReads: Send {
     /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
-    /// Filters a list of teams: returns the teams that have audit entries that are not yet in an
-    /// audit chain.
+    /// Returns those of these teams that have audit entries that are not yet in an audit chain.
     async fn unsealed_teams_among(&mut self, teams: &[TeamId]) -> StoreResult<Vec<TeamId>>;
 
     /// Lists the oldest audit entries of a team that are not yet in its audit chain, at most
@@ -288,8 +286,7 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Lists batches of audit entries (see [`AuditWrites::insert_audit_batch`]) after the ID
-    /// `behind`, in the order of their IDs, at most `limit`.
+    /// Lists batches of audit entries after the ID `behind`, in order of ID, at most `limit`.
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,
@@ -354,7 +351,8 @@ pub trait AuditWrites: Send {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Inserts audit entries as one record, a batch, which is faster than inserting single entries.
-    /// The entries are visible only to the methods for batches and to `count_unsealed_audit`.
+    /// Only the methods for batches and `count_unsealed_audit` return them. A store in memory can
+    /// keep the given entries without a copy.
     async fn insert_audit_batch(&mut self, entries: &Arc<[AuditRecord]>) -> StoreResult<()>;
 
     /// Deletes batches of audit entries. Returns the IDs of the batches that existed. Waits for

@@ -118,6 +118,7 @@ mod tests {
 
     use super::*;
     use crate::serve::links::{Links, RequestBase};
+    use crate::serve::request::Destination;
     use crate::serve::target::Target;
 
     fn head(headers: &[(&'static str, &'static str)]) -> Head {
@@ -127,7 +128,8 @@ mod tests {
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         let links = Arc::new(Links { configured: None, is_tls: false });
         let (target, base) = (Target::new(Vec::new(), None), RequestBase::new(&links, false));
-        Head::take(&mut parts, target, Caller::anonymous(Origin::default()), base)
+        let caller = Caller::anonymous(Origin::default());
+        Head::take(&mut parts, Destination { target, base }, caller)
     }
 
     #[test]

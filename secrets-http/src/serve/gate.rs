@@ -131,6 +131,7 @@ impl Authenticator {
         origin: Origin,
     ) -> Admission {
         let now = self.clock.now();
+        // Only the session cookie needs the base URL.
         let public = base.filter(|_| headers.contains_key(COOKIE));
         let public = public.and_then(|base| base.get(headers));
         let cookie = session_cookie::of_script(headers, public);
@@ -160,7 +161,7 @@ impl Authenticator {
         };
         match authenticated {
             Ok(caller) => {
-                // A credential always has the same principal.
+                // The issuer and subject of a user, and the ID of a token, never change.
                 let principal =
                     known.map_or_else(|| self.principal(&caller), |known| known.principal);
                 self.verified.remember(hashes, principal, now);

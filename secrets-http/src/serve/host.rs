@@ -31,7 +31,7 @@ use crate::serve::links::{Links, RequestBase};
 use crate::serve::memory::{Parts, Reservation};
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
-use crate::serve::request::Head;
+use crate::serve::request::{Destination, Head};
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::spans;
 use crate::serve::target::Target;
@@ -159,7 +159,9 @@ impl Host {
             RouteMatch::Route(route, parameters) if route.callers.is_none() => {
                 logging.template = route.template;
                 let target = Target::new(parameters, request.uri().query());
-                return self.answer_public(route, request, (target, base), origin).await;
+                return self
+                    .answer_public(route, request, Destination { target, base }, origin)
+                    .await;
             }
             found => found,
         };
@@ -184,7 +186,7 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                Ok(call_route(route, request, (target, base), caller).await)
+                Ok(call_route(route, request, Destination { target, base }, caller).await)
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
@@ -198,7 +200,7 @@ impl Host {
         &self,
         route: &Route,
         request: Request<B>,
-        target: (Target, RequestBase),
+        destination: Destination,
         origin: Origin,
     ) -> (Response, Option<Window>)
     where
@@ -217,7 +219,7 @@ impl Host {
             self.gate.count_refusal(Bound::Address);
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
-        (call_route(route, request, target, Caller::anonymous(origin)).await, window)
+        (call_route(route, request, destination, Caller::anonymous(origin)).await, window)
     }
 
     /// Adds the headers that all responses have.
@@ -233,13 +235,13 @@ impl Host {
             (CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-site")),
         ];
         // Enough for all headers of most responses.
-        const MAX_HEADERS: usize = 12;
+        const USUAL_HEADERS: usize = 12;
         // Headers that HTML pages and their files can set themselves.
         const OWN: [HeaderName; 2] =
             [header::CONTENT_SECURITY_POLICY, CROSS_ORIGIN_RESOURCE_POLICY];
         let is_immutable = response.extensions().get::<Immutable>().is_some();
         let headers = response.headers_mut();
-        headers.reserve(MAX_HEADERS);
+        headers.reserve(USUAL_HEADERS);
         for (name, value) in ALWAYS {
             if !OWN.contains(&name) || !headers.contains_key(&name) {
                 headers.insert(name, value);
@@ -267,7 +269,7 @@ impl Host {
 async fn call_route<B>(
     route: &Route,
     request: Request<B>,
-    (target, base): (Target, RequestBase),
+    destination: Destination,
     caller: Caller,
 ) -> Response
 where
@@ -276,7 +278,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (mut parts, body) = request.into_parts();
-    let head = Head::take(&mut parts, target, caller, base);
+    let head = Head::take(&mut parts, destination, caller);
     parts.extensions.insert(Arc::new(head));
     let request = Request::from_parts(parts, body);
     let answered: Result<Response, Infallible> =
@@ -295,6 +297,7 @@ fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
 const MAX_AGENT: usize = 128;
 
 fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
+    // ASCII, so that each character is a byte.
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     Origin {
         address: Some(address),

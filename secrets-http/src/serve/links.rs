@@ -18,8 +18,8 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of the links of one request. It is determined when it is first used, because most
-/// requests do not need it.
+/// Base URL of the links of one request. The URL is determined when it is first needed, because
+/// most requests need none.
 pub(crate) struct RequestBase {
     links: Arc<Links>,
     is_proxied: bool,
@@ -33,8 +33,9 @@ impl RequestBase {
         Self { links: Arc::clone(links), is_proxied, requested: OnceLock::new() }
     }
 
-    /// Returns the base URL. `headers` are those of the request. Returns `None` if no base URL is
-    /// configured and the request has no usable `Host` header.
+    /// Returns the base URL. `headers` are those of the request; the result of the first call is
+    /// kept. Returns `None` if no base URL is configured and the request has no usable `Host`
+    /// header.
     pub(crate) fn get(&self, headers: &HeaderMap) -> Option<&BaseUrl> {
         let requested = || self.links.requested(headers, self.is_proxied);
         let configured = self.links.configured.as_ref();

@@ -47,7 +47,7 @@ fn segment(raw: &str) -> Result<String, BadPath> {
     Ok(decoded.into_owned())
 }
 
-/// True if this byte is a character that has no special meaning and is never encoded (RFC 3986,
+/// True if this byte is a character that has no special meaning and need not be encoded (RFC 3986,
 /// section 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')

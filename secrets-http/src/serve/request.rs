@@ -42,6 +42,12 @@ pub struct Head {
     base: RequestBase,
 }
 
+/// Path and query parameters of a request, and the base URL of the links in its response.
+pub(crate) struct Destination {
+    pub(crate) target: Target,
+    pub(crate) base: RequestBase,
+}
+
 type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
 
 /// Returns the warp filter of a route, which responds to each request with the result of `handler`.
@@ -68,9 +74,8 @@ impl Head {
     /// Takes the parts of an HTTP request that its route uses.
     pub(crate) fn take(
         parts: &mut Parts,
-        target: Target,
+        Destination { target, base }: Destination,
         caller: Caller,
-        base: RequestBase,
     ) -> Self {
         Self {
             target,

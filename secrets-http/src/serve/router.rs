@@ -74,8 +74,8 @@ impl Route {
 
 /// Router: finds the route for a path and a method.
 pub struct Router {
-    /// Routes, each with the parameters of its template.
     routes: Vec<Route>,
+    /// Parameters of the templates of the routes, in the order of `routes`.
     parameters: Vec<Vec<Parameter>>,
     /// Fixed segments of all path templates, used by [`redacted`](Self::redacted).
     words: BTreeSet<&'static str>,
@@ -162,7 +162,7 @@ impl Router {
     pub fn find(&self, method: &Method, segments: &[String]) -> RouteMatch<'_> {
         // No decoded segment contains a `/`, so the joined path splits into the same segments
         // again.
-        let mut path = String::with_capacity(MAX_USUAL_PATH);
+        let mut path = String::with_capacity(USUAL_PATH_LENGTH);
         for segment in segments {
             path.extend(["/", segment]);
         }
@@ -193,19 +193,19 @@ const MAX_LOGGED_SEGMENTS: usize = 12;
 const MAX_WORD: usize = 32;
 
 /// Length in bytes that the paths of most requests do not exceed.
-const MAX_USUAL_PATH: usize = 160;
+const USUAL_PATH_LENGTH: usize = 160;
 
 impl Parameter {
-    /// Returns the name of the parameter, and its value in a path with these segments. The parameters
-    /// that the search has found are not used, because the path may have matched a template of another
-    /// route.
+    /// Returns the name of the parameter, and its value in a path with these segments. The
+    /// parameters that the search has found are not used, because the path may have matched a
+    /// template of another route.
     fn with_value(&self, segments: &[String]) -> (&'static str, String) {
-        let rest = segments.get(self.place..).unwrap_or_default();
-        let value = match rest.first() {
-            Some(first) if !self.is_rest => first.clone(),
-            _ => rest.join("/"),
+        let value = if self.is_rest {
+            segments.get(self.place..).map(|rest| rest.join("/"))
+        } else {
+            segments.get(self.place).cloned()
         };
-        (self.name, value)
+        (self.name, value.unwrap_or_default())
     }
 }
 

@@ -67,7 +67,7 @@ fn a_key_set_does_not_remember_the_tokens_of_another() {
 }
 
 #[test]
-fn all_but_the_signature_is_checked_at_each_use() {
+fn issuer_audience_and_times_are_checked_at_each_use() {
     let set = set_of(1);
     let mut claims = claims();
     claims["nonce"] = json!("n-1");
@@ -84,4 +84,74 @@ fn all_but_the_signature_is_checked_at_each_use() {
     assert!(matches!(id_token(&id, "n-2"), Err(JwtError::Invalid(_))));
     assert!(matches!(id_token(&access, "n-1"), Err(JwtError::Invalid(_))));
     assert!(id_token(&id, "n-1").is_ok());
+}
+
+#[test]
+fn an_id_token_is_verified_at_each_use() {
+    let (mut set, mut others) = (set_of(1), set_of(2));
+    let mut claims = claims();
+    claims["nonce"] = json!("n-1");
+    let known = token("JWT", &claims);
+    assert!(check(&known, &set).is_ok());
+    mem::swap(&mut set.keys, &mut others.keys);
+
+    let again = verify_id_token(&known, &set, &expectations(), "n-1", now());
+
+    assert_eq!(again, BAD_SIGNATURE);
+}
+
+#[test]
+fn a_token_of_a_configured_key_is_remembered_too() {
+    let single = |secret: &[u8]| KeySet::single(VerificationKey::shared(secret).unwrap());
+    let (mut set, mut other) = (single(SECRET), single(&[7; 32]));
+    let secret = EncodingKey::from_secret(SECRET);
+    let known = signed(&json!({ "alg": "HS256" }), &claims(), &secret, Algorithm::HS256);
+    assert_eq!(check(&known, &other), BAD_SIGNATURE);
+    assert!(check(&known, &set).is_ok());
+
+    mem::swap(&mut set.keys, &mut other.keys);
+
+    assert!(check(&known, &set).is_ok());
+}
+
+#[test]
+fn a_token_that_is_used_after_its_end_is_forgotten() {
+    let (mut set, mut others) = (set_of(1), set_of(2));
+    let known = token("JWT", &claims());
+    assert!(check(&known, &set).is_ok());
+    let later = now() + TimeDelta::hours(2);
+    assert_eq!(verify(&known, &set, &expectations(), later), Err(JwtError::Expired));
+
+    mem::swap(&mut set.keys, &mut others.keys);
+
+    assert_eq!(check(&known, &set), BAD_SIGNATURE);
+}
+
+#[test]
+fn the_memory_for_claims_is_bounded() {
+    let set = set_of(1);
+    let mut claims = claims();
+    claims["aud"] = json!(vec!["a"; 10_000]);
+    let json = claims.to_string();
+    let parsed = || TokenClaims::parse(json.as_bytes());
+    let size = parsed().unwrap().size();
+    assert!(size > 240_000, "{size} bytes");
+
+    for number in 0..1_000 {
+        set.remembered(&format!("token {number}"), parsed).unwrap();
+    }
+
+    let used = set.remembered.weight();
+    assert!(used <= 16 << 20 && used > 8 << 20, "{used} bytes");
+}
+
+#[test]
+fn the_debug_text_of_a_key_set_shows_no_claims() {
+    let set = set_of(1);
+    assert!(check(&token("JWT", &claims()), &set).is_ok());
+
+    let shown = format!("{set:?}");
+
+    assert!(shown.starts_with("KeySet { keys: [VerificationKey {"), "{shown}");
+    assert!(!shown.contains("248289761001"), "{shown}");
 }

@@ -4,6 +4,7 @@ use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
 
 use super::AuditRecord;
+use crate::model::clock::Rfc3339;
 
 /// Serializes an entry as a list of its fields, which is shorter than a map with the field names.
 /// All versions of the service can read both forms.
@@ -52,7 +53,7 @@ impl Serialize for AuditRecord {
         list.serialize_element(address)?;
         list.serialize_element(agent)?;
         list.serialize_element(request)?;
-        list.serialize_element(created_at)?;
+        list.serialize_element(&Rfc3339(created_at))?;
         list.end()
     }
 }
