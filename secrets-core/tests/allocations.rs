@@ -18,9 +18,9 @@ use secrets_core::store::MemoryStore;
 use serde_json::{Value, json};
 
 /// Maximum number of heap allocations of a request that reads one secret.
-const MAX_OF_ONE: u64 = 75;
+const MAX_OF_ONE: u64 = 58;
 /// Maximum number of bytes that a request that reads one secret allocates.
-const MAX_BYTES_OF_ONE: u64 = 24_000;
+const MAX_BYTES_OF_ONE: u64 = 16_000;
 /// Maximum size in bytes of the future of an authentication or of a read. A future is copied
 /// several times before it is polled.
 const MAX_FUTURE: usize = 2_048;
