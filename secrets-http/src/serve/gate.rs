@@ -107,7 +107,7 @@ impl Authenticator {
     }
 
     /// Authenticates the caller of a request, and counts the request. A session cookie is accepted
-    /// only with the public address of the service (`base`).
+    /// only with `base`, the base URL of the request.
     pub(crate) async fn admit(
         &self,
         headers: &HeaderMap,
@@ -131,10 +131,7 @@ impl Authenticator {
         origin: Origin,
     ) -> Admission {
         let now = self.clock.now();
-        // Only the session cookie needs the base URL.
-        let public = base.filter(|_| headers.contains_key(COOKIE));
-        let public = public.and_then(|base| base.get(headers));
-        let cookie = session_cookie::of_script(headers, public);
+        let cookie = cookie(headers, base);
         let credential = match cookie.map_or_else(|| credential(headers), Ok) {
             Ok(credential) => credential,
             Err(error) => return self.refuse(address, now, error).await,
@@ -233,6 +230,13 @@ impl Authenticator {
         let window = self.count_address(address, now).await;
         Admission { caller: Bound::Address.check(window).and(Err(error)), window }
     }
+}
+
+/// Returns the credential in the session cookie, if a script of this service sent the request. The
+/// base URL is determined only if there is a cookie.
+fn cookie<'a>(headers: &'a HeaderMap, base: Option<&RequestBase>) -> Option<&'a str> {
+    let base = base.filter(|_| headers.contains_key(COOKIE))?;
+    session_cookie::of_script(headers, base.get(headers))
 }
 
 /// Returns the bearer credential in the `Authorization` header. Fails unless the request has

@@ -166,10 +166,8 @@ impl Host {
             found => found,
         };
         let team = origin.team_window.clone();
-        let is_eso =
-            matches!(&found, RouteMatch::Route(route, _) if route.template.starts_with(ESO));
-        let public = Some(&base).filter(|_| !is_eso);
-        let admission = self.gate.admit(request.headers(), public, address, origin).await;
+        let cookie_base = accepts_cookies(&found).then_some(&base);
+        let admission = self.gate.admit(request.headers(), cookie_base, address, origin).await;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
@@ -284,6 +282,11 @@ where
     let answered: Result<Response, Infallible> =
         warp::service(route.filter.clone()).call(request).await;
     answered.unwrap_or_else(|never| match never {})
+}
+
+/// True if the route accepts session cookies.
+fn accepts_cookies(found: &RouteMatch<'_>) -> bool {
+    !matches!(found, RouteMatch::Route(route, _) if route.template.starts_with(ESO))
 }
 
 /// Returns the rate-limit window with fewer remaining requests: that of the principal or that of
