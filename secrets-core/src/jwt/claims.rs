@@ -1,6 +1,5 @@
 //! Validation of the claims of a token with a valid signature.
 
-use std::mem::size_of;
 use std::time::Duration;
 
 use serde::Deserialize;
