@@ -106,8 +106,8 @@ pub struct AuditSeal {
     pub position: u64,
     /// Hash of the previous entry in the chain; zeros for the first entry.
     pub previous_hash: [u8; 32],
-    /// MAC over the entry, without the actor's name and e-mail address, its position and the
-    /// previous hash.
+    /// MAC over the position, the previous hash, and the entry without the actor's name and e-mail
+    /// address, which can be erased.
     pub hash: [u8; 32],
 }
 
