@@ -5,7 +5,7 @@ use sqlx::QueryBuilder;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
 use super::audit_heads::{HEAD, MOVE_HEADS, START_CHAINS, chain, chain_team, head, heads_among};
-use super::audit_rows::{insert, of_prepared_sizes, place, record, select};
+use super::audit_rows::{inserts, place, record, select};
 use super::{
     BATCH, Connected, Db, LOCK_ROWS, Row, Session, Statement, Transaction, anonymizations, bigint,
     push_ids,
@@ -191,16 +191,17 @@ impl<C: Connected> AuditReads for Session<C> {
 #[async_trait]
 impl AuditWrites for Session<Transaction> {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        for entries in of_prepared_sizes(entries) {
-            self.write(insert(entries, |_| None)?.build()).await?;
+        for insert in inserts(entries, |_| None) {
+            let (statement, _) = insert?;
+            self.write(statement).await?;
         }
         Ok(())
     }
 
     async fn insert_sealed_audit(&mut self, entries: Vec<AuditRecord>) -> StoreResult<()> {
-        for entries in of_prepared_sizes(&entries) {
-            let mut statement = insert(entries, |entry| entry.seal)?;
-            self.seal_rows(statement.build(), entries.len()).await?;
+        for insert in inserts(&entries, |entry| entry.seal) {
+            let (statement, count) = insert?;
+            self.seal_rows(statement, count).await?;
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 //! decoding.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use sqlx::QueryBuilder;
 
-use super::{Db, Row, bigint};
+use super::{Db, Row, Statement, bigint};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::{AuditRecord, AuditSeal, StoreResult};
 
@@ -18,54 +19,71 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
 /// the prepared statements are reused.
 const SIZES: [usize; 4] = [64, 16, 4, 1];
 
-/// Splits audit entries into parts of 64, 16, 4 or 1 entries, each of which one SQL statement
-/// inserts.
-pub(super) fn of_prepared_sizes(entries: &[AuditRecord]) -> impl Iterator<Item = &[AuditRecord]> {
+/// SQL statements that insert as many audit entries as [`SIZES`] lists, in the same order. They
+/// skip entries whose ID already exists. They are built once, because the longest has more than a
+/// thousand parameters, and other writers wait for the transactions that insert entries.
+static INSERTS: LazyLock<[String; SIZES.len()]> = LazyLock::new(|| {
+    let width = COLUMNS.split(',').count();
+    SIZES.map(|size| {
+        let mut text = QueryBuilder::<Db>::new(["INSERT INTO audit_log (", COLUMNS, ") "].concat());
+        text.push_values(0..size, |mut row, _| {
+            for _ in 0..width {
+                row.push_bind(None::<i64>);
+            }
+        });
+        text.push(" ON CONFLICT DO NOTHING");
+        text.into_string()
+    })
+});
+
+/// Builds the SQL statements that insert audit entries, each with its number of entries. The
+/// statements skip entries whose ID already exists.
+pub(super) fn inserts(
+    entries: &[AuditRecord],
+    seal: fn(&AuditRecord) -> Option<AuditSeal>,
+) -> impl Iterator<Item = StoreResult<(Statement<'_>, usize)>> {
     let mut rest = entries;
     std::iter::from_fn(move || {
-        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
-        let (part, others) = rest.split_at(size);
+        let (size, text) = SIZES.iter().zip(&*INSERTS).find(|(size, _)| **size <= rest.len())?;
+        let (part, others) = rest.split_at(*size);
         rest = others;
-        Some(part)
+        let statement = part.iter().try_fold(sqlx::query(text.as_str()), |statement, entry| {
+            bind(statement, entry, seal(entry))
+        });
+        Some(statement.map(|statement| (statement, *size)))
     })
 }
 
-/// Builds the SQL statement that inserts audit entries. The statement skips entries whose ID
-/// already exists.
-pub(super) fn insert(
-    entries: &[AuditRecord],
-    seal: fn(&AuditRecord) -> Option<AuditSeal>,
-) -> StoreResult<QueryBuilder<Db>> {
-    let positions = entries.iter().map(|entry| seal(entry).map(|seal| bigint(seal.position)));
-    let positions: Vec<_> = positions.map(Option::transpose).collect::<StoreResult<_>>()?;
-    let mut statement =
-        QueryBuilder::<Db>::new(["INSERT INTO audit_log (", COLUMNS, ") "].concat());
-    statement.push_values(entries.iter().zip(positions), |mut row, (entry, position)| {
-        row.push_bind(entry.id.uuid())
-            .push_bind(entry.team.map(TeamId::uuid))
-            .push_bind(entry.project.map(ProjectId::uuid))
-            .push_bind(entry.project_name.as_deref())
-            .push_bind(entry.environment.map(EnvironmentId::uuid))
-            .push_bind(entry.environment_name.as_deref())
-            .push_bind(&*entry.actor_type)
-            .push_bind(entry.actor_id)
-            .push_bind(entry.actor_name.as_deref())
-            .push_bind(entry.actor_email.as_deref())
-            .push_bind(&*entry.action)
-            .push_bind(&*entry.resource_type)
-            .push_bind(entry.resource_id)
-            .push_bind(entry.resource_name.as_deref())
-            .push_bind(&*entry.outcome)
-            .push_bind(entry.metadata.as_str())
-            .push_bind(entry.address.map(|address| address.to_string()))
-            .push_bind(entry.agent.as_deref())
-            .push_bind(entry.request)
-            .push_bind(entry.created_at)
-            .push_bind(position)
-            .push_bind(seal(entry).map(|seal| seal.previous_hash.to_vec()))
-            .push_bind(seal(entry).map(|seal| seal.hash.to_vec()));
-    });
-    statement.push(" ON CONFLICT DO NOTHING");
+/// Binds the columns of an audit entry to the next parameters of an SQL statement.
+fn bind<'q>(
+    statement: Statement<'q>,
+    entry: &'q AuditRecord,
+    seal: Option<AuditSeal>,
+) -> StoreResult<Statement<'q>> {
+    let statement = statement
+        .bind(entry.id.uuid())
+        .bind(entry.team.map(TeamId::uuid))
+        .bind(entry.project.map(ProjectId::uuid))
+        .bind(entry.project_name.as_deref())
+        .bind(entry.environment.map(EnvironmentId::uuid))
+        .bind(entry.environment_name.as_deref())
+        .bind(&*entry.actor_type)
+        .bind(entry.actor_id)
+        .bind(entry.actor_name.as_deref())
+        .bind(entry.actor_email.as_deref())
+        .bind(&*entry.action)
+        .bind(&*entry.resource_type)
+        .bind(entry.resource_id)
+        .bind(entry.resource_name.as_deref())
+        .bind(&*entry.outcome)
+        .bind(entry.metadata.as_str())
+        .bind(entry.address.map(|address| address.to_string()))
+        .bind(entry.agent.as_deref())
+        .bind(entry.request)
+        .bind(entry.created_at)
+        .bind(seal.map(|seal| bigint(seal.position)).transpose()?)
+        .bind(seal.map(|seal| seal.previous_hash.to_vec()))
+        .bind(seal.map(|seal| seal.hash.to_vec()));
     Ok(statement)
 }
 
