@@ -68,16 +68,25 @@ impl Sampler {
     }
 }
 
+/// Time between two logins. The state in which a test leaves a database lasts longer, so more logins
+/// would only need more CPU time.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 async fn sample(
     target: Target,
     served: Arc<Mutex<Served>>,
     (logins, refused): (Arc<AtomicUsize>, Arc<AtomicUsize>),
     stopped: Arc<AtomicBool>,
 ) {
-    while !stopped.load(Ordering::Relaxed) {
+    loop {
+        // The last login is after the last rotation.
+        let is_last = stopped.load(Ordering::Relaxed);
         let Served { username, password } = served.lock().unwrap().clone();
         let counter = if target.logs_in(&username, &password).await { &logins } else { &refused };
         counter.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        if is_last {
+            return;
+        }
+        tokio::time::sleep(INTERVAL).await;
     }
 }
