@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import client, name
 from processes import Process
 from program import ROOT, TARGET, jwt
@@ -43,29 +42,23 @@ def test_a_rotation_is_waited_for_and_logged_in_with() -> None:
     assert re.fullmatch(r"logged in as \w+", said[2])
 
 
-def test_the_overhead_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overhead_is_printed() -> None:
     said = run("overhead.py", str(TARGET / "debug/examples/read_overhead"), "3")
 
     assert len(re.findall(r"Python [\d.]+ µs, asyncio [\d.]+ µs, Rust [\d.]+ µs", said)) == 2
-    with capsys.disabled():
-        print(f"\n{said}", end="")
 
 
-def test_the_time_to_open_a_bundle_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_to_open_a_bundle_is_printed() -> None:
     said = run("bundle_open.py", "5")
 
     assert "1,000 secrets: opened in" in said
-    with capsys.disabled():
-        print(f"\n{said}", end="")
 
 
-def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_clients_are_compared() -> None:
     said = run("client_speed.py", "200", str(TARGET / "debug/secrets-http"))
 
     names = [line.split()[:2] for line in said.splitlines()[1:]]
     assert names == [["requests", "200"], ["httpx", "200"], ["secrets_service", "200"]]
-    with capsys.disabled():
-        print(f"\n{said}", end="")
 
 
 def test_clients_are_compared_with_a_given_service(program: Any) -> None:

@@ -172,7 +172,9 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
     words = [str(word) for word in command]
     # Pyright verifies the types of packages of the first Python in the path.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "MYPY_CACHE_DIR": str(TARGET / "test/mypy"), "PATH": path}
+    # Each process that runs tests has its own cache.
+    cache = TARGET / "test/mypy" / os.environ.get("PYTEST_XDIST_WORKER", "")
+    environment = {**os.environ, "MYPY_CACHE_DIR": str(cache), "PATH": path}
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 

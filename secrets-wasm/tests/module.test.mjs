@@ -10,7 +10,6 @@ import { pathToFileURL } from "node:url";
 import { check } from "../../tests/vectors/check.mjs";
 import { run } from "../../tests/cases/run.mjs";
 import { cases, installed, packed, program, root, vectorFiles, vectorsOf } from "./places.mjs";
-import { addPackage } from "./processes.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
@@ -167,7 +166,6 @@ for (const [name, [file, ...module]] of Object.entries(resolutions)) {
     copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
     const tools = join(root, "tests/wasm/node_modules");
     // The package has types, so this checks that a client accepts the `fetch` of undici.
-    addPackage("undici");
     const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
     const flags = [...strict, "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
     const types = ["--types", "node", "--typeRoots", join(tools, "@types")];

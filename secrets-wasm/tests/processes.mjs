@@ -2,12 +2,12 @@
 
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-import { installed, root } from "./places.mjs";
+import { installed } from "./places.mjs";
 
 const INTERMEDIARY = fileURLToPath(new URL("intermediary.mjs", import.meta.url));
 
@@ -53,11 +53,6 @@ export function runProgram(name, code, { cwd = installed, env = {} } = {}) {
   const settings = { cwd, env: { PATH: process.env.PATH, ...env }, encoding: "utf8", timeout: PROGRAM_TIMEOUT };
   const { status, stdout, stderr } = spawnSync(process.execPath, [path], settings);
   return { status, stdout, stderr };
-}
-
-// Copies a package of the tests into the folder of the installed package.
-export function addPackage(name) {
-  cpSync(join(root, "tests/wasm/node_modules", name), join(installed, "node_modules", name), { recursive: true });
 }
 
 const EXTENSIONS = `subjectAltName = IP:127.0.0.1

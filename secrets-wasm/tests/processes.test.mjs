@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 
 import { data, packed, root, target } from "./places.mjs";
-import { addPackage, createAuthority, runProgram, startIntermediary, until } from "./processes.mjs";
+import { createAuthority, runProgram, startIntermediary, until } from "./processes.mjs";
 import { blockWith } from "./readme.mjs";
 import { createSecret, SHOP_URL, startServer, tokenOf } from "./server.mjs";
 
@@ -153,7 +153,6 @@ test("the fetch of Node.js trusts another authority only with NODE_EXTRA_CA_CERT
 
 // Runs the README block for a proxy and an authority in a folder with the certificate of an authority.
 function runWithProxy(cwd, proxy) {
-  addPackage("undici");
   const env = { SECRETS_URL: secure.url, SECRETS_TOKEN: secureToken, HTTPS_PROXY: proxy };
   return runProgram("proxy.mjs", blockWith("ProxyAgent"), { cwd, env });
 }

@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { Browser } from "../../tests/browser/driver.mjs";
 import { serve } from "../../tests/browser/server.mjs";
 import { installed, packed, profile, root, target, vectorsOf } from "./places.mjs";
-import { addPackage, createAuthority, runProgram, startIntermediary } from "./processes.mjs";
+import { createAuthority, runProgram, startIntermediary } from "./processes.mjs";
 import { blocks, readme } from "./readme.mjs";
 import { createSecret, startServer } from "./server.mjs";
 
@@ -21,7 +21,6 @@ const tools = join(root, "tests/wasm/node_modules");
 const folder = createAuthority(join(target, "test/readme"));
 const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
 writeFileSync(join(folder, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
-addPackage("undici");
 
 // Server and proxy, whose addresses the blocks read from the environment.
 let server, proxy, env;
