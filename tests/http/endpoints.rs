@@ -138,7 +138,7 @@ impl<'a> Table<'a> {
 
     /// Compares the store with its state before the first request, and records every changed record
     /// as a mismatch. One comparison for all endpoints, because it takes longer than hundreds of
-    /// requests; audit entries are compared too, and name the request.
+    /// requests. The audit entry of a change is among the changed records, and names the operation.
     async fn must_be_unchanged(&mut self) {
         let after = self.world.dump(self.app).await;
         for change in self.before.changes(&after) {
