@@ -42,7 +42,9 @@ pub(super) async fn watch(
     connection: &mut SqliteConnection,
     changes: Arc<Changes>,
 ) -> sqlx::Result<()> {
-    sqlx::raw_sql(AssertSqlSafe(triggers())).execute(&mut *connection).await?;
+    let columns = "SELECT name FROM pragma_table_info('environments')";
+    let columns: Vec<String> = sqlx::query_scalar(columns).fetch_all(&mut *connection).await?;
+    sqlx::raw_sql(AssertSqlSafe(triggers(&columns))).execute(&mut *connection).await?;
     connection.lock_handle().await?.set_update_hook(move |change| {
         if change.table == TABLE {
             changes.add(change.rowid);
@@ -51,30 +53,38 @@ pub(super) async fn watch(
     Ok(())
 }
 
+/// Columns of `environments` that no cached record contains. They change with each write of secrets,
+/// several times.
+const UNCACHED: [&str; 4] = ["size", "history_size", "manifest", "manifest_revision"];
+
 /// Returns the SQL statements that create the triggers. The triggers also run for rows that are
-/// deleted because of a foreign key.
-fn triggers() -> String {
+/// deleted because of a foreign key. `environments` are the columns of the table `environments`.
+fn triggers(environments: &[String]) -> String {
     let mut text = format!("CREATE TEMP TABLE {TABLE} (counter INTEGER PRIMARY KEY);");
+    let cached: Vec<_> =
+        environments.iter().filter(|name| !UNCACHED.contains(&name.as_str())).cloned().collect();
+    let of_cached = format!("UPDATE OF {}", cached.join(", "));
     for (table, column) in WATCHED {
-        for (event, rows) in
-            [("INSERT", &["NEW"][..]), ("DELETE", &["OLD"]), ("UPDATE", &["OLD", "NEW"])]
-        {
-            let mut body = String::new();
-            for row in rows {
-                let counter = counter(row, column);
-                // The row is deleted immediately. Otherwise, the next insertion of the same row
-                // would conflict with it, and the outer statement would determine the resolution of
-                // the conflict.
-                let _ = write!(
-                    body,
-                    "INSERT INTO {TABLE} VALUES ({counter});
-                     DELETE FROM {TABLE} WHERE counter = {counter};"
-                );
-            }
+        let update = if table == "environments" { &of_cached } else { "UPDATE" };
+        let moved = format!("UPDATE OF {column}");
+        let events = [
+            ("inserted", "INSERT", "NEW"),
+            ("deleted", "DELETE", "OLD"),
+            ("updated", update, "NEW"),
+            // The old record has another ID only if this column is updated.
+            ("moved", &moved, "OLD"),
+        ];
+        for (name, event, row) in events {
+            let counter = counter(row, column);
+            // The row is deleted immediately. Otherwise, the next insertion of the same row would
+            // conflict with it, and the outer statement would determine the resolution of the
+            // conflict.
             let _ = write!(
                 text,
-                "CREATE TEMP TRIGGER watch_{table}_{event} AFTER {event} ON main.{table}
-                 BEGIN {body} END;"
+                "CREATE TEMP TRIGGER {table}_{name} AFTER {event} ON main.{table} BEGIN
+                     INSERT INTO {TABLE} VALUES ({counter});
+                     DELETE FROM {TABLE} WHERE counter = {counter};
+                 END;"
             );
         }
     }
@@ -94,11 +104,14 @@ fn counter(row: &str, column: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
+    use sqlx::AssertSqlSafe;
     use tempfile::TempDir;
 
     use super::super::super::cache::{NOT_CACHED, WATCHED};
     use super::super::open;
+    use super::UNCACHED;
     use crate::store::StoreOptions;
+    use crate::testing::fixtures::World;
     use crate::testing::folder;
 
     #[tokio::test]
@@ -114,5 +127,29 @@ mod tests {
         let watched = WATCHED.map(|(table, _)| table);
         let known: BTreeSet<_> = watched.into_iter().chain(NOT_CACHED).collect();
         assert_eq!(tables.iter().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    }
+
+    #[tokio::test]
+    async fn a_change_of_a_cached_column_is_reported() {
+        let folder = TempDir::new_in(folder()).unwrap();
+        let path = folder.path().join("secrets.db");
+        let store = open(&path, StoreOptions::default()).await.unwrap();
+        World::build(&store).await;
+        let pools = store.pools();
+        let cache = pools.cache.as_ref().unwrap();
+        let names = "SELECT name FROM pragma_table_info('environments')";
+        let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&pools.readers).await.unwrap();
+        assert!(UNCACHED.iter().all(|column| names.iter().any(|name| name == column)));
+
+        for name in &names {
+            let text = format!("UPDATE environments SET {name} = {name}");
+            sqlx::raw_sql(AssertSqlSafe(text)).execute(&pools.writers).await.unwrap();
+            // A commit without changes does not count.
+            let before = cache.view().now();
+            drop(cache.changes().begin_commit());
+            let is_reported = cache.view().now() > before;
+
+            assert_eq!(is_reported, !UNCACHED.contains(&name.as_str()), "{name}");
+        }
     }
 }
