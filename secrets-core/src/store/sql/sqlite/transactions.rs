@@ -226,7 +226,13 @@ impl Transaction {
     /// transaction back, if a statement has failed.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.group()?.pooled.check()?;
-        self.finish(Group::end).await
+        let (group, result) = self.end()?;
+        // No task is needed for a transaction whose group is committed later, which is the usual
+        // case under load.
+        if let Some(group) = group.end() {
+            tokio::spawn(group.commit());
+        }
+        result.await
     }
 
     /// Rolls the transaction back, and waits for the commit of the earlier ones of its group, whose
@@ -238,14 +244,24 @@ impl Transaction {
     /// Ends the transaction with the function `end`, and waits for the result of the commit. `end`
     /// runs in its own task, so that other transactions of the group do not depend on this caller.
     async fn finish<F: Future<Output = ()> + Send + 'static>(
-        mut self,
+        self,
         end: fn(Group) -> F,
     ) -> StoreResult<()> {
+        let (group, result) = self.end()?;
+        tokio::spawn(end(group));
+        result.await
+    }
+
+    /// Adds the transaction to the members of its group. Returns the group, and the result of its
+    /// commit.
+    fn end(mut self) -> StoreResult<(Group, impl Future<Output = StoreResult<()>>)> {
         let mut group = self.0.take().ok_or_else(ended)?;
         let (sender, receiver) = oneshot::channel();
         group.members.push(sender);
-        tokio::spawn(end(group));
-        receiver.await.unwrap_or_else(|_| Err(unavailable("the commit was interrupted")))
+        let result = async {
+            receiver.await.unwrap_or_else(|_| Err(unavailable("the commit was interrupted")))
+        };
+        Ok((group, result))
     }
 
     fn group(&mut self) -> StoreResult<&mut Group> {
@@ -288,18 +304,13 @@ impl Group {
         self.pooled.begin(BEGIN, self.cache.as_ref()).await
     }
 
-    /// Ends a transaction: lets the next transaction join the group and commit later, or else
-    /// commits the group now.
-    async fn end(mut self) {
+    /// Ends a transaction: lets the next transaction join the group and commit later. Returns the
+    /// group if it must be committed now.
+    fn end(mut self) -> Option<Self> {
         self.has_savepoint = false;
         let waited = self.ended_since.get_or_insert_with(Instant::now).elapsed();
-        if !self.is_long && waited < MAX_WAIT && self.members.len() < MAX_MEMBERS {
-            match self.hand_over() {
-                Some(group) => self = group,
-                None => return,
-            }
-        }
-        self.commit().await;
+        let can_wait = !self.is_long && waited < MAX_WAIT && self.members.len() < MAX_MEMBERS;
+        if can_wait { self.hand_over() } else { Some(self) }
     }
 
     /// Commits the group and reports the result to its members.
