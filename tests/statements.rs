@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 use hyper::Method;
 use secrets_tests::{Build, Client, Kind};
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -62,6 +62,7 @@ async fn a_read_has_as_many_statements_at_any_depth() {
             }
         }
         an_import_has_as_many_statements_at_any_size(kind).await;
+        a_change_of_a_secret_has_few_statements(kind).await;
         a_request_over_a_limit_has_no_statement(kind).await;
     }
 }
@@ -90,6 +91,47 @@ async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
 
         assert_eq!(many.len(), few.len(), "{kind:?} {overwrite}: {few:#?} {many:#?}");
     }
+}
+
+/// Checks the number of SQL statements of a request that creates, updates, rolls back or deletes a
+/// secret, and of an update that deletes the oldest version. On PostgreSQL, there are four more: the
+/// changes of other nodes, the caller and the environment again after the lock, and the commit.
+async fn a_change_of_a_secret_has_few_statements(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let project = alice.project("Change").await;
+    let path = format!("{project}/environments/production/secrets");
+    let scope = json!({ "all_projects": true, "permissions": ["read", "write"] });
+    let token = app.bearer(&alice.token(&scope).await);
+    let statements = async |method: Method, path: &str, body: &Value| {
+        STATEMENTS.lock().unwrap().clear();
+        let answer = match method {
+            Method::DELETE => token.delete(path).await,
+            method => token.json(method, path, body).await,
+        };
+        assert!((200..300).contains(&answer.status), "{path}: {}", answer.status);
+        std::mem::take(&mut *STATEMENTS.lock().unwrap())
+    };
+    let one = format!("{path}/KEY");
+    let (new, value) =
+        (json!({ "key": "KEY", "value": "kvc_new" }), json!({ "value": "kvc_next" }));
+    // The first request loads the service token.
+    token.post(&path, &json!({ "key": "FIRST", "value": "kvc_first" })).await.is(201);
+
+    let created = statements(Method::POST, &path, &new).await;
+    let updated = statements(Method::PUT, &one, &value).await;
+    let body = json!({ "version": 1 });
+    let rolled_back = statements(Method::POST, &format!("{one}/rollback"), &body).await;
+    for _ in 0..100 {
+        token.put(&one, &value).await.is(200);
+    }
+    let pruned = statements(Method::PUT, &one, &value).await;
+    let deleted = statements(Method::DELETE, &one, &json!(null)).await;
+
+    let all = [created, updated, rolled_back, pruned, deleted];
+    let more = if kind == Kind::Sqlite { 0 } else { 4 };
+    let expected = [6, 6, 7, 7, 7].map(|number| number + more);
+    assert_eq!(all.each_ref().map(Vec::len), expected, "{kind:?}: {all:#?}");
 }
 
 /// Checks that a request that exceeds a rate limit runs no SQL statement, because the server checks

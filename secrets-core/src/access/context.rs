@@ -174,21 +174,36 @@ impl Context<'_, Write> {
         wanted: Permission,
         rows: &[LockedRow],
     ) -> Result<EnvironmentScope> {
-        let (View { mut scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
+        Ok(self.locked_view(path, (wanted, Selection::None), rows).await?.scope)
+    }
+
+    /// Resolves an environment, locks the given rows, and authorizes the caller, like
+    /// [`locked_environment`](Self::locked_environment). Also returns the selected secrets.
+    pub(crate) async fn locked_view(
+        &mut self,
+        path: &EnvironmentPath,
+        (wanted, selection): (Permission, Selection<'_>),
+        rows: &[LockedRow],
+    ) -> Result<View> {
+        let is_exclusive = self.engine.store().is_exclusive();
+        // Otherwise, the secrets are loaded after the locks.
+        let first = if is_exclusive { selection } else { Selection::None };
+        let (mut view, _) = self.resolve(path, wanted, first).await?;
+        let scope = &mut view.scope;
         for row in rows {
-            let locked = self.lock_all(&row.locks(&scope)).await;
+            let locked = self.lock_all(&row.locks(scope)).await;
             locked.map_err(|error| error.or_not_found(row.subject()))?;
         }
-        if self.engine.store().is_exclusive() {
+        if is_exclusive {
             // Nothing has changed since the environment was resolved, except for the revision.
             if rows.contains(&LockedRow::Secrets) {
                 scope.environment.revision = self.locked_counters.revision;
             }
-            return Ok(scope);
+            return Ok(view);
         }
         // Resolve by ID, because another environment may have taken the name since then.
         let path = EnvironmentPath::new(ProjectRef::Id(scope.project.id), scope.environment.id);
-        Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
+        Ok(self.resolve(&path, wanted, selection).await?.0)
     }
 
     /// Locks environments of a project in the order of their IDs, and authorizes the caller in each

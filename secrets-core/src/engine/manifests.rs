@@ -6,7 +6,7 @@ use crate::crypto::{Keyring, ManifestEntry, ManifestKey, ManifestSum};
 use crate::model::EnvironmentId;
 use crate::store::{EnvironmentCounters, ManifestRecord, StoreResult, Tx};
 
-/// Manifests of the environments whose secrets a transaction writes. They are stored before the
+/// Manifests of the environments whose secrets a transaction writes. They must be stored before the
 /// commit.
 ///
 /// A manifest that does not match its environment is not changed, because a new MAC would make a
@@ -14,10 +14,13 @@ use crate::store::{EnvironmentCounters, ManifestRecord, StoreResult, Tx};
 #[derive(Default)]
 pub struct Manifests(BTreeMap<EnvironmentId, Manifest>);
 
-/// Manifest of an environment, and the revision of the environment after the transaction.
+/// Manifest of an environment.
 struct Manifest {
     sum: ManifestSum,
+    /// Revision of the environment after the transaction.
     revision: u64,
+    /// True if the manifest is stored and was not changed since then.
+    is_stored: bool,
 }
 
 impl Manifests {
@@ -39,7 +42,8 @@ impl Manifests {
             None => (revision == 0 && counters.size == 0).then(ManifestSum::default),
         };
         if let Some(sum) = sum {
-            self.0.insert(environment, Manifest { sum, revision: counters.revision });
+            let (revision, is_stored) = (counters.revision, false);
+            self.0.insert(environment, Manifest { sum, revision, is_stored });
         }
     }
 
@@ -52,6 +56,7 @@ impl Manifests {
         (removed, added): (Option<&ManifestEntry>, Option<&ManifestEntry>),
     ) {
         let Some(manifest) = self.0.get_mut(&environment) else { return };
+        manifest.is_stored = false;
         let key = ManifestKey::of(keyring, environment);
         if let Some(removed) = removed {
             key.subtract(&mut manifest.sum, removed);
@@ -61,12 +66,28 @@ impl Manifests {
         }
     }
 
-    /// Stores the manifests.
-    pub(crate) async fn store(&self, keyring: &Keyring, tx: &mut dyn Tx) -> StoreResult<()> {
-        for (environment, Manifest { sum, revision }) in &self.0 {
-            let sealed = ManifestKey::of(keyring, *environment).seal(sum, *revision);
-            let record = ManifestRecord { sealed, revision: *revision };
-            tx.replace_manifest(*environment, &record).await?;
+    /// Stores the manifest of an environment, unless it is already stored, and returns the
+    /// environment's counters. Returns `None` if there is nothing to store.
+    pub(crate) async fn store_one(
+        &mut self,
+        keyring: &Keyring,
+        tx: &mut dyn Tx,
+        environment: EnvironmentId,
+    ) -> StoreResult<Option<EnvironmentCounters>> {
+        let manifest = self.0.get_mut(&environment).filter(|manifest| !manifest.is_stored);
+        let Some(Manifest { sum, revision, is_stored }) = manifest else { return Ok(None) };
+        let sealed = ManifestKey::of(keyring, environment).seal(sum, *revision);
+        let record = ManifestRecord { sealed, revision: *revision };
+        let counters = tx.replace_manifest(environment, &record).await?;
+        *is_stored = true;
+        Ok(Some(counters))
+    }
+
+    /// Stores all manifests that are not stored yet.
+    pub(crate) async fn store(mut self, keyring: &Keyring, tx: &mut dyn Tx) -> StoreResult<()> {
+        let environments: Vec<_> = self.0.keys().copied().collect();
+        for environment in environments {
+            self.store_one(keyring, tx, environment).await?;
         }
         Ok(())
     }

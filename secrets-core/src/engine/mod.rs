@@ -212,7 +212,7 @@ impl Engine {
         let manifests = mem::take(&mut cx.manifests);
         let (mut session, context, now) = cx.into_parts();
         if !is_dry_run {
-            A::complete(&mut session, &self.keyring, &manifests).await?;
+            A::complete(&mut session, &self.keyring, manifests).await?;
         }
         match audit {
             Audit::Change(action) if is_dry_run => {

@@ -82,7 +82,7 @@ pub trait Access: Send + 'static {
     fn complete(
         session: &mut Self::Session,
         keyring: &Keyring,
-        manifests: &Manifests,
+        manifests: Manifests,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
     /// Rolls back the transaction. If it has read uncommitted changes of other transactions, waits
@@ -117,7 +117,7 @@ impl Access for Read {
         Ok(())
     }
 
-    async fn complete(_: &mut Self::Session, _: &Keyring, _: &Manifests) -> StoreResult<()> {
+    async fn complete(_: &mut Self::Session, _: &Keyring, _: Manifests) -> StoreResult<()> {
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Access for Write {
     async fn complete(
         session: &mut Self::Session,
         keyring: &Keyring,
-        manifests: &Manifests,
+        manifests: Manifests,
     ) -> StoreResult<()> {
         manifests.store(keyring, session).await
     }

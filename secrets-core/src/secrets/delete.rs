@@ -1,11 +1,10 @@
 //! Deleting a secret.
 
-use super::reading::direct_secret;
+use super::reading::locked_secret;
 use super::writing::{delete, reject_managed};
 use super::{KeyRef, check_version};
-use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Permission, Result};
+use crate::model::{EnvironmentPath, Result};
 
 /// Deletes a secret that the environment itself defines, permanently and with all its versions. If
 /// an ancestor has a secret with the same key, the environment then inherits that secret.
@@ -28,9 +27,7 @@ impl Operation for DeleteSecret {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let rows = &[LockedRow::Secrets];
-        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
-        let secret = direct_secret(cx, &scope, &self.key).await?;
+        let (scope, secret) = locked_secret(cx, &self.at, &self.key).await?;
         check_version(&secret, self.expected_version)?;
         reject_managed(cx, &scope, &secret.key).await?;
         delete(cx, &secret).await?;

@@ -1,13 +1,14 @@
 //! Reading secrets: functions that several operations share.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::sealing::{SECRET_NOT_FOUND, open_value};
 use super::{KeyRef, Visible, visible};
-use crate::access::{EnvironmentScope, View};
+use crate::access::{EnvironmentScope, LockedRow, View};
 use crate::crypto::Plaintext;
-use crate::engine::{Access, AuditContext, Context, Read};
-use crate::model::{EnvironmentName, EnvironmentPath, Error, Result, SecretKey};
+use crate::engine::{Access, AuditContext, Context, Read, Write};
+use crate::model::{EnvironmentName, EnvironmentPath, Error, Permission, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
 /// Returns the secret that is effective for this key in an environment: its own or the nearest
@@ -37,14 +38,29 @@ pub(crate) async fn effective_secret(
 
 /// Returns the secret with this key that the environment itself defines. Fails if there is none;
 /// inherited secrets do not count.
-pub(crate) async fn direct_secret<A: Access>(
-    cx: &mut Context<'_, A>,
+pub(super) async fn direct_secret(
+    cx: &mut Context<'_, Read>,
     scope: &EnvironmentScope,
     key: &KeyRef,
 ) -> Result<SecretRecord> {
     let key = key.0.clone().ok_or(SECRET_NOT_FOUND)?;
     let found = cx.reads().secrets(scope.environment.id, &[key]).await?;
     found.into_iter().next().ok_or(SECRET_NOT_FOUND)
+}
+
+/// Resolves and locks an environment whose secrets the caller may write. Returns it with the secret
+/// that it defines itself for this key. Fails if there is none; inherited secrets do not count.
+pub(super) async fn locked_secret(
+    cx: &mut Context<'_, Write>,
+    at: &EnvironmentPath,
+    key: &KeyRef,
+) -> Result<(EnvironmentScope, SecretRecord)> {
+    let selection = key.0.as_ref().map_or(Selection::None, Selection::Key);
+    let wanted = (Permission::Write, selection);
+    let View { scope, chain, .. } = cx.locked_view(at, wanted, &[LockedRow::Secrets]).await?;
+    let own = chain.into_iter().next().and_then(|link| link.secrets.into_iter().next());
+    let secret = own.ok_or(SECRET_NOT_FOUND)?;
+    Ok((scope, Arc::unwrap_or_clone(secret)))
 }
 
 /// Returns all effective secrets that are not hidden, sorted by key, for an export of their values.

@@ -4,13 +4,12 @@ use serde::Deserialize;
 
 use super::change::Content;
 use super::history::open_version;
-use super::reading::direct_secret;
+use super::reading::locked_secret;
 use super::sealing::describe;
 use super::writing::{check_size, reject_managed, replace};
 use super::{KeyRef, Secret, check_version};
-use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, whole};
+use crate::model::{EnvironmentPath, Error, Result, Subject, whole};
 use crate::store::Change;
 
 /// Version to which a secret is rolled back.
@@ -48,9 +47,7 @@ impl Operation for RollBackSecret {
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
-        let rows = &[LockedRow::Secrets];
-        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
-        let known = direct_secret(cx, &scope, &self.key).await?;
+        let (scope, known) = locked_secret(cx, &self.at, &self.key).await?;
         let Rollback { version, expected_version } = self.rollback;
         let just_after = version.saturating_add(1);
         let found = cx.reads().secret_versions(known.id, just_after, 1).await?;

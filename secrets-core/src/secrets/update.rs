@@ -1,13 +1,12 @@
 //! Updating a secret.
 
 use super::change::Content;
-use super::reading::direct_secret;
+use super::reading::locked_secret;
 use super::sealing::{describe, seal_description};
 use super::writing::{check_size, reject_managed, replace};
 use super::{KeyRef, Secret, SecretChange, check_version};
-use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Permission, Result};
+use crate::model::{EnvironmentPath, Error, Result};
 use crate::store::SecretRecord;
 
 /// Changes a secret that the environment itself defines. Fails with "not found" for an inherited
@@ -30,9 +29,7 @@ impl Operation for UpdateSecret {
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
-        let rows = &[LockedRow::Secrets];
-        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
-        let known = direct_secret(cx, &scope, &self.key).await?;
+        let (scope, known) = locked_secret(cx, &self.at, &self.key).await?;
         let SecretChange { value, description, hidden, expected_version } = self.change;
         let content = Content::of(value, hidden)?;
         if content.is_none() && description.is_none() {

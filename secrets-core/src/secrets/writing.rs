@@ -24,7 +24,8 @@ pub(crate) async fn check_secret_quota(
 
 /// Fails if this transaction has made the secrets of the environment or of the team larger than the
 /// plan allows. If the previous versions are larger than the plan allows, deletes the oldest ones.
-/// Must be called after the last change of secrets in the transaction.
+/// Must be called after the last change of secrets in the transaction. Stores the manifest of the
+/// environment.
 pub(crate) async fn check_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -74,15 +75,16 @@ pub(super) async fn check_team_size(
 /// write.
 const MAX_PRUNINGS: usize = 10;
 
-/// Deletes the oldest previous versions of an environment's secrets if all previous versions
-/// together are larger than the plan allows. Then returns the environment's counters, which contain
-/// the size of its secrets in bytes.
+/// Stores the manifest of the environment. Then deletes the oldest previous versions of its secrets
+/// if all previous versions together are larger than the plan allows. Returns the environment's
+/// counters, which contain the size of its secrets in bytes.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
 ) -> Result<EnvironmentCounters> {
     let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
-    let mut counters = cx.reads().environment_counters(environment).await?;
+    // The statement that stores the manifest returns the counters too.
+    let mut counters = cx.store_manifest(environment).await?;
     for _ in 0..MAX_PRUNINGS {
         let Some(excess @ 1..) = counters.history_size.checked_sub(max) else { break };
         cx.tx().prune_history(environment, excess).await?;

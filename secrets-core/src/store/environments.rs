@@ -211,13 +211,13 @@ pub trait EnvironmentWrites: Send {
         step: u32,
     ) -> StoreResult<EnvironmentCounters>;
 
-    /// Replaces the manifest of an environment. Fails with `Stale` if the environment does not
-    /// exist.
+    /// Replaces the manifest of an environment. Returns the environment's counters. Fails with
+    /// `Stale` if the environment does not exist.
     async fn replace_manifest(
         &mut self,
         environment: EnvironmentId,
         manifest: &ManifestRecord,
-    ) -> StoreResult<()>;
+    ) -> StoreResult<EnvironmentCounters>;
 
     /// Deletes the manifests of all environments.
     async fn delete_manifests(&mut self) -> StoreResult<()>;

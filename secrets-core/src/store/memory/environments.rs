@@ -204,11 +204,11 @@ impl EnvironmentWrites for Session<Pending> {
         &mut self,
         environment: EnvironmentId,
         manifest: &ManifestRecord,
-    ) -> StoreResult<()> {
+    ) -> StoreResult<EnvironmentCounters> {
         let state = self.state_mut();
         state.environment(environment).ok_or(GONE)?;
         state.manifests.insert(environment, *manifest);
-        Ok(())
+        state.counters(environment)
     }
 
     async fn delete_manifests(&mut self) -> StoreResult<()> {

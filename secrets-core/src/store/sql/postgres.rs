@@ -114,7 +114,7 @@ macro_rules! secrets_of_chain {
 
 mod changes;
 mod pooler;
-mod replacement;
+mod secret_writes;
 mod servers;
 mod transactions;
 pub(crate) mod url;

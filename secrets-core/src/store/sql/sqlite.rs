@@ -77,7 +77,7 @@ macro_rules! secrets_of_chain {
 mod backup;
 mod changes;
 mod checkpoints;
-mod replacement;
+mod secret_writes;
 #[path = "tables/mod.rs"]
 mod tables;
 mod transactions;

@@ -232,14 +232,16 @@ impl EnvironmentWrites for Session<Transaction> {
         &mut self,
         environment: EnvironmentId,
         manifest: &ManifestRecord,
-    ) -> StoreResult<()> {
+    ) -> StoreResult<EnvironmentCounters> {
         let statement = sqlx::query(
-            "UPDATE environments SET manifest = $2, manifest_revision = $3 WHERE id = $1",
+            "UPDATE environments SET manifest = $2, manifest_revision = $3 WHERE id = $1
+             RETURNING id, revision, size, history_size, manifest, manifest_revision",
         )
         .bind(environment.uuid())
         .bind(manifest.sealed.as_slice())
         .bind(bigint(manifest.revision)?);
-        self.change(Subject::Environment, statement).await
+        let counters = self.one("environments", statement, counters).await?;
+        counters.ok_or(StoreError::Stale(Subject::Environment))
     }
 
     async fn delete_manifests(&mut self) -> StoreResult<()> {

@@ -1,10 +1,12 @@
-//! SQL statements that write several secrets at a time.
+//! SQL statements that write several secrets at a time: the parts that are the same on both
+//! databases.
 
 use sqlx::QueryBuilder;
 
 use super::Db;
 use crate::crypto::Sealed;
-use crate::store::SecretRecord;
+use crate::model::{EnvironmentId, SecretId};
+use crate::store::{MAX_PRUNED, SecretRecord};
 
 /// Statement that copies the current versions of secrets to the table of previous versions. Like
 /// [`RESIZE`] and [`REPLACE`], it needs the new versions as a table `next`, and applies only to
@@ -70,9 +72,16 @@ pub(in super::super) fn size(secret: &SecretRecord) -> i64 {
     i64::try_from(secret.size()).unwrap_or(i64::MAX)
 }
 
-/// Builds the statement that inserts secrets.
-pub(super) fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
-    let mut statement = QueryBuilder::new(
+/// Statement that subtracts the sizes of deleted previous versions from the stored sizes of their
+/// environments. It needs these versions as a table `freed`.
+pub(in super::super) const SHRINK: &str = "
+    UPDATE environments SET history_size = environments.history_size - total.size
+    FROM (SELECT environment_id, SUM(size) AS size FROM freed GROUP BY environment_id) total
+    WHERE environments.id = total.environment_id";
+
+/// Appends the statement that inserts secrets.
+pub(in super::super) fn push_insertion(statement: &mut QueryBuilder<Db>, secrets: &[SecretRecord]) {
+    statement.push(
         "INSERT INTO secrets
              (id, environment_id, key, sealed, hidden, sealed_description, version, change,
               changed_by, changed_at, created_by, updated_by, created_at, updated_at) ",
@@ -94,5 +103,59 @@ pub(super) fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
             .push_bind(secret.updated_at);
     });
     statement.push(" ON CONFLICT DO NOTHING");
-    statement
+}
+
+/// Selection of the previous versions that one SQL statement deletes.
+#[derive(Clone, Copy)]
+pub(in super::super) enum OldVersions<'a> {
+    /// For each secret, the versions below a number, at most `max`, lowest numbers first.
+    OfSecrets { limits: &'a [(SecretId, u32)], max: usize },
+    /// Versions of an environment's secrets with a total size of at least `excess` bytes, at most
+    /// 200 ([`MAX_PRUNED`]), those that were replaced first. If a rotation wrote the current version
+    /// of a secret, the newest previous version is not included.
+    OfEnvironment { environment: EnvironmentId, excess: u64 },
+}
+
+impl OldVersions<'_> {
+    /// Appends the table `oldest` of the versions, `oldest AS (…)`, after the tables that it needs.
+    pub(in super::super) fn push_oldest(self, statement: &mut QueryBuilder<Db>) {
+        match self {
+            Self::OfSecrets { limits, max } => {
+                statement.push("limits (id, version) AS (");
+                statement.push_values(limits, |mut row, (secret, before)| {
+                    row.push_bind(secret.uuid()).push_bind(i64::from(*before));
+                });
+                statement.push(
+                    "), oldest AS (
+                         SELECT v.secret_id, v.version, v.environment_id, LENGTH(v.sealed) AS size
+                         FROM limits CROSS JOIN secret_versions v
+                         WHERE v.secret_id = limits.id AND v.version < limits.version
+                         ORDER BY v.version, v.secret_id LIMIT ",
+                );
+                statement.push_bind(i64::try_from(max).unwrap_or(i64::MAX)).push(")");
+            }
+            Self::OfEnvironment { environment, excess } => {
+                statement.push(
+                    "candidates AS (
+                         SELECT v.secret_id, v.version, v.environment_id, LENGTH(v.sealed) AS size,
+                             v.replaced_at
+                         FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
+                         WHERE NOT (s.change = 'rotated' AND v.version = s.version - 1)
+                             AND v.environment_id = ",
+                );
+                statement
+                    .push_bind(environment.uuid())
+                    .push("    ORDER BY v.replaced_at, v.version, v.secret_id LIMIT ");
+                statement.push_bind(i64::from(MAX_PRUNED)).push(
+                    "), oldest AS (
+                         SELECT * FROM (
+                             SELECT candidates.*, SUM(size) OVER (
+                                 ORDER BY replaced_at, version, secret_id) - size AS older
+                             FROM candidates) summed
+                         WHERE older < ",
+                );
+                statement.push_bind(i64::try_from(excess).unwrap_or(i64::MAX)).push(")");
+            }
+        }
+    }
 }

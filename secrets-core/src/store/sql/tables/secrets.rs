@@ -1,13 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
-use super::super::replacement::{replacement, rows_of_replacement};
-use super::secret_writes::insertion;
+use super::super::secret_writes::{
+    insertion, pruning, replacement, rows_of_insertion, rows_of_replacement,
+};
+use super::secret_writes::OldVersions;
 use super::{
-    BATCH, Connected, Connection, Db, Row, Session, Transaction, begin_savepoint, bigint,
-    end_savepoint, failed,
+    BATCH, Connected, Connection, Db, Row, Session, Transaction, begin_savepoint, end_savepoint,
+    failed,
 };
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
@@ -100,16 +102,8 @@ impl<C: Connected> SecretReads for Session<C> {
 #[async_trait]
 impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        let insert = Writes { statement: insertion, rows: |secrets, _| secrets };
-        self.write_all(secrets, insert, StoreError::Duplicate).await?;
-        let mut sizes = BTreeMap::new();
-        for secret in secrets {
-            *sizes.entry(secret.environment).or_default() += secret.size();
-        }
-        for (environment, size) in sizes {
-            self.add_size(environment, size).await?;
-        }
-        Ok(())
+        let insert = Writes { statement: insertion, rows: rows_of_insertion };
+        self.write_all(secrets, insert, StoreError::Duplicate).await
     }
 
     async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
@@ -153,57 +147,19 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
-        let max = (MAX_PRUNED as usize).max(2 * limits.len());
-        let mut oldest = Vec::new();
+        let least = if limits.len() > BATCH { 0 } else { MAX_PRUNED as usize };
         for limits in limits.chunks(BATCH) {
-            let mut statement = QueryBuilder::<Db>::new("WITH limits (id, version) AS (");
-            statement.push_values(limits, |mut row, (secret, before)| {
-                row.push_bind(secret.uuid()).push_bind(i64::from(*before));
-            });
-            statement.push(
-                ") SELECT v.secret_id AS id, v.version, v.environment_id,
-                       CAST(LENGTH(v.sealed) AS BIGINT) AS size
-                   FROM limits CROSS JOIN secret_versions v
-                   WHERE v.secret_id = limits.id AND v.version < limits.version
-                   ORDER BY v.version LIMIT ",
-            );
-            statement.push_bind(i64::try_from(max).unwrap_or(i64::MAX));
-            let statement = statement.build().persistent(limits.len() == 1);
-            oldest.extend(self.all("secret_versions", statement, stored_version).await?);
+            let max = least.max(2 * limits.len());
+            let mut statement = pruning(OldVersions::OfSecrets { limits, max });
+            self.write(statement.build().persistent(limits.len() == 1)).await?;
         }
-        oldest.sort_unstable_by_key(|stored| stored.version);
-        oldest.truncate(max);
-        self.delete_versions(&oldest).await
+        Ok(())
     }
 
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()> {
-        let oldest = sqlx::query(
-            "SELECT v.secret_id AS id, v.version, v.environment_id,
-                 CAST(LENGTH(v.sealed) AS BIGINT) AS size
-             FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
-             WHERE v.environment_id = $1
-                 AND NOT (s.change = 'rotated' AND v.version = s.version - 1)
-             ORDER BY v.replaced_at, v.version
-             LIMIT $2",
-        );
-        let oldest = oldest.bind(environment.uuid()).bind(i64::from(MAX_PRUNED));
-        let mut oldest = self.all("secret_versions", oldest, stored_version).await?;
-        let mut freed = 0;
-        oldest.retain(|stored| {
-            let is_needed = freed < excess;
-            freed += stored.size;
-            is_needed
-        });
-        self.delete_versions(&oldest).await
+        let mut statement = pruning(OldVersions::OfEnvironment { environment, excess });
+        self.write(statement.build()).await.map(drop)
     }
-}
-
-/// A previous version of a secret that is to be deleted.
-struct StoredVersion {
-    secret: SecretId,
-    version: i64,
-    environment: EnvironmentId,
-    size: u64,
 }
 
 /// A statement, or several, that write rows for several secrets.
@@ -235,51 +191,11 @@ impl Session<Transaction> {
         };
         limit.apply(all).await
     }
-
-    async fn delete_versions(&mut self, versions: &[StoredVersion]) -> StoreResult<()> {
-        if versions.is_empty() {
-            return Ok(());
-        }
-        let mut statement =
-            QueryBuilder::<Db>::new("DELETE FROM secret_versions WHERE (secret_id, version) IN (");
-        statement.push_values(versions, |mut row, stored| {
-            row.push_bind(stored.secret.uuid()).push_bind(stored.version);
-        });
-        statement.push(")");
-        self.write(statement.build().persistent(versions.len() == 1)).await?;
-        let mut sizes = BTreeMap::<_, u64>::new();
-        for stored in versions {
-            *sizes.entry(stored.environment).or_default() += stored.size;
-        }
-        for (environment, size) in sizes {
-            let resize = sqlx::query(
-                "UPDATE environments SET history_size = history_size - $2 WHERE id = $1",
-            );
-            self.write(resize.bind(environment.uuid()).bind(bigint(size)?)).await?;
-        }
-        Ok(())
-    }
-
-    /// Adds a number of bytes to the stored size of an environment's secrets.
-    async fn add_size(&mut self, environment: EnvironmentId, size: usize) -> StoreResult<()> {
-        let statement = sqlx::query("UPDATE environments SET size = size + $2 WHERE id = $1");
-        self.write(statement.bind(environment.uuid()).bind(bytes(size)?)).await.map(drop)
-    }
 }
 
 /// Converts a size in bytes to the 64-bit signed integer type of both databases.
 fn bytes(size: usize) -> StoreResult<i64> {
     i64::try_from(size).map_err(|cause| StoreError::Corrupt(cause.into()))
-}
-
-/// Decodes a row with a previous version of a secret, without its value.
-fn stored_version(row: &Row<'_>) -> StoreResult<StoredVersion> {
-    Ok(StoredVersion {
-        secret: row.id("id")?,
-        version: row.get("version")?,
-        environment: row.id("environment_id")?,
-        size: row.number("size")?,
-    })
 }
 
 async fn write_each(
