@@ -6,10 +6,6 @@
 
 mod expiry;
 mod file;
-#[cfg(feature = "keychain")]
-mod keychain;
-#[cfg(not(feature = "keychain"))]
-#[path = "no_keychain.rs"]
 mod keychain;
 
 use std::fmt;
@@ -85,7 +81,6 @@ pub(crate) enum Stored {
 
 /// Reason why the keychain cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "only NotBuilt is possible"))]
 pub(crate) enum KeychainError {
     /// There is no keychain, or the keychain has no default collection.
     Absent,
@@ -97,9 +92,6 @@ pub(crate) enum KeychainError {
     NoEntry,
     /// The keychain has refused the request.
     Refused,
-    /// This program was built without support for keychains.
-    #[cfg_attr(feature = "keychain", expect(dead_code, reason = "of other builds"))]
-    NotBuilt,
 }
 
 impl fmt::Debug for Credential {
@@ -116,7 +108,6 @@ impl fmt::Display for KeychainError {
             Self::NoAnswer => "the keychain did not answer within a second",
             Self::NoEntry => "the keychain has no credential of this server",
             Self::Refused => "the keychain refused the request",
-            Self::NotBuilt => "this build does not support the keychain",
         })
     }
 }
