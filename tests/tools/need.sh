@@ -51,7 +51,7 @@ find_missing() {
     need 'dash, bash, zsh, ksh and fish' 'dash bash zsh ksh fish' has_shells
     need 'tmux, vim and less' 'tmux vim less' has_terminal_programs
     need 'the GNOME keyring (gnome-keyring-daemon, dbus-run-session)' 'gnome-keyring dbus' has_keyring
-    need 'chrt, setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
+    need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
 }
 
 need() {
@@ -73,7 +73,7 @@ has_basics() {
 }
 
 has_basics_of_linux() {
-    has chrt && has setpriv && has timeout
+    has setpriv && has timeout
 }
 
 has_shells() {
