@@ -6,8 +6,8 @@
 //! that time. In an exclusive transaction, [`locked_environment`](Context::locked_environment)
 //! authorizes the caller only once, because nothing changes meanwhile. An operation whose `Access`
 //! is [`Write`] gets only scopes whose rows are locked. The exceptions are `view_of_keys`, whose
-//! callers lock the rows that they write, and `rotation_environment`, for work of the service
-//! itself.
+//! callers lock the rows that they write, and `EnvironmentScope::of_rotation`, for work of the
+//! service itself.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -17,8 +17,7 @@ use super::lock::{LockedRow, authorize_each, lock};
 use super::memberships::{audited_teams, default_team, managed_teams, personal_team};
 use super::operator::{OPERATORS_ONLY, is_operator};
 use super::permission::{
-    MANAGERS_ONLY, NO_ACCESS, NOT_A_MEMBER, OUT_OF_SCOPE, allow, allow_in, check_chain,
-    restricted_ancestors,
+    MANAGERS_ONLY, NOT_A_MEMBER, OUT_OF_SCOPE, allow, allow_in, check_chain, restricted_ancestors,
 };
 use super::restore::deleted_project;
 use super::scope::{EnvironmentScope, ProjectScope, TeamScope, View};
@@ -30,8 +29,8 @@ use crate::model::{
     Subject, TeamId,
 };
 use crate::store::{
-    ChainLink, EnvironmentRecord, ProjectRelation, Relation, ResolvedEnvironment, RotationLocation,
-    SecretRecord, Selection, TeamRecord,
+    ChainLink, EnvironmentRecord, ProjectRelation, Relation, ResolvedEnvironment, SecretRecord,
+    Selection, TeamRecord,
 };
 
 impl Context<'_, Read> {
@@ -178,7 +177,8 @@ impl Context<'_, Write> {
     }
 
     /// Resolves an environment, locks the given rows, and authorizes the caller, like
-    /// [`locked_environment`](Self::locked_environment). Also returns the selected secrets.
+    /// [`locked_environment`](Self::locked_environment). Also returns the selected secrets. Those
+    /// of ancestors must not be used, because the caller is not authorized for them.
     pub(crate) async fn locked_view(
         &mut self,
         path: &EnvironmentPath,
@@ -387,19 +387,5 @@ impl<A: Access> Context<'_, A> {
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
-    }
-
-    /// Returns the environment of a rotation as an authorized scope, for work that the service
-    /// itself performs. Fails if the caller is not the service.
-    pub(crate) fn rotation_environment(
-        &mut self,
-        place: RotationLocation,
-    ) -> Result<EnvironmentScope> {
-        let Who::System = self.caller.who else { return Err(NO_ACCESS) };
-        let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
-        let plan = self.options().plans.of_team(&place.plan);
-        let RotationLocation { project, environment, .. } = place;
-        let (may_read, may_write, may_grant) = (true, true, false);
-        Ok(EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key })
     }
 }

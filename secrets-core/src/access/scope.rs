@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::permission::NO_ACCESS;
 use crate::crypto::ProjectKey;
-use crate::model::{EnvironmentId, Plan, Role};
-use crate::store::{ChainLink, EnvironmentRecord, ProjectRecord, Relation, TeamRecord};
+use crate::engine::{Access, Context, Who};
+use crate::model::{EnvironmentId, Error, Plan, Result, Role};
+use crate::store::{
+    ChainLink, EnvironmentRecord, ProjectRecord, Relation, RotationLocation, TeamRecord,
+};
 
 /// A team that the caller is authorized for.
 #[derive(Debug, Clone)]
@@ -49,6 +53,20 @@ pub struct EnvironmentScope {
 }
 
 impl EnvironmentScope {
+    /// Returns the environment of a rotation as an authorized scope, for work that the service
+    /// itself performs. Fails if the caller is not the service.
+    pub(crate) fn of_rotation<A: Access>(
+        cx: &Context<'_, A>,
+        place: RotationLocation,
+    ) -> Result<Self> {
+        let Who::System = cx.caller.who else { return Err(NO_ACCESS) };
+        let key = cx.keyring().project_key(&place.key).map_err(Error::internal)?;
+        let plan = cx.options().plans.of_team(&place.plan);
+        let RotationLocation { project, environment, .. } = place;
+        let (may_read, may_write, may_grant) = (true, true, false);
+        Ok(Self { project, plan, environment, may_read, may_write, may_grant, key })
+    }
+
     /// Returns the newest key of the project, which encrypts new records.
     pub(crate) fn key(&self) -> &ProjectKey {
         &self.key

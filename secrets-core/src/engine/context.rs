@@ -225,19 +225,6 @@ impl Context<'_, Write> {
         self.session.as_mut()
     }
 
-    /// Stores the manifest of a locked environment, if it has changed. Returns the environment's
-    /// counters.
-    pub(crate) async fn store_manifest(
-        &mut self,
-        environment: EnvironmentId,
-    ) -> StoreResult<EnvironmentCounters> {
-        let (keyring, tx) = (self.engine.keyring(), self.session.as_mut());
-        match self.manifests.store_one(keyring, tx, environment).await? {
-            Some(counters) => Ok(counters),
-            None => tx.environment_counters(environment).await,
-        }
-    }
-
     /// Locks a row until the end of the transaction, then reads the clock again, so that changes
     /// that waited for each other are recorded in the order in which they happened. Fails with
     /// `Stale` if the row does not exist, and as unauthenticated if the caller's credential has

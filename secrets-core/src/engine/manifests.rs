@@ -66,29 +66,69 @@ impl Manifests {
         }
     }
 
-    /// Stores the manifest of an environment, unless it is already stored, and returns the
-    /// environment's counters. Returns `None` if there is nothing to store.
+    /// Stores the manifest of an environment, unless it is already stored. Returns the
+    /// environment's counters.
     pub(crate) async fn store_one(
         &mut self,
         keyring: &Keyring,
         tx: &mut dyn Tx,
         environment: EnvironmentId,
-    ) -> StoreResult<Option<EnvironmentCounters>> {
+    ) -> StoreResult<EnvironmentCounters> {
         let manifest = self.0.get_mut(&environment).filter(|manifest| !manifest.is_stored);
-        let Some(Manifest { sum, revision, is_stored }) = manifest else { return Ok(None) };
+        let Some(Manifest { sum, revision, is_stored }) = manifest else {
+            return tx.environment_counters(environment).await;
+        };
         let sealed = ManifestKey::of(keyring, environment).seal(sum, *revision);
         let record = ManifestRecord { sealed, revision: *revision };
         let counters = tx.replace_manifest(environment, &record).await?;
         *is_stored = true;
-        Ok(Some(counters))
+        Ok(counters)
     }
 
     /// Stores all manifests that are not stored yet.
     pub(crate) async fn store(mut self, keyring: &Keyring, tx: &mut dyn Tx) -> StoreResult<()> {
-        let environments: Vec<_> = self.0.keys().copied().collect();
-        for environment in environments {
+        let changed = self.0.iter().filter(|(_, manifest)| !manifest.is_stored);
+        let changed: Vec<_> = changed.map(|(environment, _)| *environment).collect();
+        for environment in changed {
             self.store_one(keyring, tx, environment).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::store::{MemoryStore, Store};
+    use crate::testing::fixtures::{World, secret};
+
+    #[tokio::test]
+    async fn a_manifest_that_is_changed_after_it_was_stored_is_stored_again() {
+        let keyring = Keyring::generate().await;
+        let store = MemoryStore::new();
+        let world = World::build(&store).await;
+        let environment = world.staging.id;
+        let entries = ["ONE", "TWO"].map(|key| secret(&world.staging, key).manifest_entry());
+        let mut tx = store.begin().await.unwrap();
+        let mut manifests = Manifests::default();
+        let counters = tx.touch_environment(environment, 7).await.unwrap();
+        manifests.open(&keyring, environment, &counters, 0);
+
+        manifests.change(&keyring, environment, (None, Some(&entries[0])));
+        let first = manifests.store_one(&keyring, tx.as_mut(), environment).await.unwrap();
+        let same = manifests.store_one(&keyring, tx.as_mut(), environment).await.unwrap();
+        manifests.change(&keyring, environment, (None, Some(&entries[1])));
+        manifests.store(&keyring, tx.as_mut()).await.unwrap();
+
+        assert_eq!(first, same);
+        let last = tx.environment_counters(environment).await.unwrap();
+        let key = ManifestKey::of(&keyring, environment);
+        let mut sum = ManifestSum::default();
+        for (counters, entry) in [first, last].iter().zip(&entries) {
+            key.add(&mut sum, entry);
+            let sealed = key.seal(&sum, counters.revision);
+            assert_eq!(counters.manifest, Some(ManifestRecord { sealed, revision: 7 }));
+        }
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn locked_secret(
     at: &EnvironmentPath,
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, SecretRecord)> {
-    let selection = key.0.as_ref().map_or(Selection::None, Selection::Key);
+    let selection = key.0.as_ref().map_or(Selection::None, Selection::OwnKey);
     let wanted = (Permission::Write, selection);
     let View { scope, chain, .. } = cx.locked_view(at, wanted, &[LockedRow::Secrets]).await?;
     let own = chain.into_iter().next().and_then(|link| link.secrets.into_iter().next());

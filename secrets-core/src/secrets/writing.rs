@@ -1,5 +1,7 @@
 //! Writing secrets: functions that several operations share.
 
+use std::mem;
+
 use super::change::Content;
 use super::sealing::{seal_description, seal_value};
 use crate::access::EnvironmentScope;
@@ -83,8 +85,12 @@ async fn limit_history(
     scope: &EnvironmentScope,
 ) -> Result<EnvironmentCounters> {
     let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
-    // The statement that stores the manifest returns the counters too.
-    let mut counters = cx.store_manifest(environment).await?;
+    // The statement that stores the manifest also returns the counters. (If this call is cancelled,
+    // the transaction is rolled back.)
+    let mut manifests = mem::take(&mut cx.manifests);
+    let stored = manifests.store_one(cx.keyring(), cx.tx(), environment).await;
+    cx.manifests = manifests;
+    let mut counters = stored?;
     for _ in 0..MAX_PRUNINGS {
         let Some(excess @ 1..) = counters.history_size.checked_sub(max) else { break };
         cx.tx().prune_history(environment, excess).await?;

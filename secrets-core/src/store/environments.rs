@@ -70,6 +70,8 @@ pub enum Selection<'a> {
     None,
     /// Secret with this key, from each environment of the inheritance chain that has one.
     Key(&'a SecretKey),
+    /// Secret with this key of the environment itself, none of its ancestors.
+    OwnKey(&'a SecretKey),
     /// All secrets of the environment itself, none of its ancestors.
     Own,
     /// All secrets, from each environment of the inheritance chain.

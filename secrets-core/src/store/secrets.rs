@@ -196,7 +196,8 @@ pub trait SecretWrites: Send {
     /// Deletes previous versions of secrets: for each secret, those with a number below its limit.
     /// Deletes at most 200 versions ([`MAX_PRUNED`]), or two for each secret if that is more,
     /// lowest numbers first. A write adds only one version of each secret, so that a history that
-    /// is too long becomes shorter with every write.
+    /// is too long becomes shorter with every write. Each secret must be in the list only once. A
+    /// store can divide a list of more than 1,000 secrets.
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets until at least `excess` bytes are

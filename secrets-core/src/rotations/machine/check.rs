@@ -4,6 +4,7 @@ use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
 use super::super::slot_user;
 use super::work::{Work, WorkResult};
+use crate::access::EnvironmentScope;
 use crate::engine::{Caller, Context, Read};
 use crate::model::rotations::RotationStatus;
 use crate::model::{Error, Result};
@@ -70,7 +71,7 @@ impl Work<'_> {
         let Some(slot) = self.rotation.slots.active else { return Ok(None) };
         let caller = Caller::system();
         let mut cx = Context::<Read>::open(self.engine, &caller, false).await?;
-        let scope = cx.rotation_environment(self.place.place.clone())?;
+        let scope = EnvironmentScope::of_rotation(&cx, self.place.place.clone())?;
         let keys = InjectedKeys::from_text(&self.rotation.settings.keys)?;
         let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;
         let Some(secret) = found.into_iter().next() else { return Ok(None) };

@@ -12,6 +12,7 @@ use super::attempt::Attempt;
 use super::conclude::attempt_details;
 use super::policy::{Effect, Reason};
 use super::work::{WorkError, WorkResult};
+use crate::access::EnvironmentScope;
 use crate::engine::{Caller, Context, Failures, Lock, WorkItem, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
@@ -76,7 +77,7 @@ impl Attempt<'_, '_> {
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 
         let keys = InjectedKeys::from_text(&self.work.rotation.settings.keys).map_err(refused)?;
-        let scope = cx.rotation_environment(place).map_err(refused)?;
+        let scope = EnvironmentScope::of_rotation(cx, place).map_err(refused)?;
         let values = keys.values(&self.target, &self.login).map_err(refused)?;
         write_rotated(cx, &scope, values).await.map_err(refused)?;
 

@@ -313,8 +313,10 @@ impl State {
         let secrets = self.secrets_of(environment);
         match selection {
             Selection::None => Vec::new(),
-            Selection::Key(key) => secrets.get(key).cloned().into_iter().collect(),
-            Selection::Own if depth > 0 => Vec::new(),
+            Selection::Own | Selection::OwnKey(_) if depth > 0 => Vec::new(),
+            Selection::Key(key) | Selection::OwnKey(key) => {
+                secrets.get(key).cloned().into_iter().collect()
+            }
             Selection::Own | Selection::All => secrets.values().cloned().collect(),
         }
     }

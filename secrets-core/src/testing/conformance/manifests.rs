@@ -28,8 +28,9 @@ pub async fn an_environment_has_the_last_manifest(store: &dyn Store) {
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    tx.replace_manifest(staging, &last).await.unwrap();
-    assert_eq!(tx.environment_counters(staging).await.unwrap().manifest, Some(last));
+    let counters = tx.replace_manifest(staging, &last).await.unwrap();
+    assert_eq!(counters.manifest, Some(last));
+    assert_eq!(tx.environment_counters(staging).await.unwrap(), counters);
     drop(tx);
     let counters = read(store).await.environment_counters(staging).await.unwrap();
     assert_eq!((counters.revision, counters.manifest), (1, Some(manifest(1, 1))));

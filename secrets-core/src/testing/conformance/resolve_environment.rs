@@ -175,13 +175,14 @@ pub async fn requesting_all_returns_the_secrets_of_each_link_by_key(store: &dyn 
     assert_eq!(keys(&resolved), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
-/// The selection `Own` returns the secrets of the environment itself, and none of its ancestors. It
-/// returns the same after the selection `All`, and does not change what `All` returns.
+/// The selections `Own` and `OwnKey` return secrets of the environment itself, and none of its
+/// ancestors. They return the same after the selection `All`, and do not change what `All` returns.
 pub async fn requesting_own_secrets_returns_those_of_the_first_link(store: &dyn Store) {
     let world = World::build(store).await;
     let near = furnished(store, &world).await;
     let middle = EnvironmentPath::new("billing", "middle");
     let owner = Principal::User(world.owner.id);
+    let both: SecretKey = "BOTH".parse().unwrap();
 
     for _ in 0..2 {
         for (path, len) in [(&near, 11), (&middle, 0)] {
@@ -195,6 +196,14 @@ pub async fn requesting_own_secrets_returns_those_of_the_first_link(store: &dyn 
             assert_eq!(own.chain[0].secrets.len(), len);
             assert!(own.chain[1..].iter().all(|link| link.secrets.is_empty()));
             assert_eq!(keys(&all).last(), Some(&vec!["BOTH", "FAR"]));
+            let one = Selection::OwnKey(&both);
+            let one = read(store).await.resolve_environment(path, owner, one).await;
+            let one = one.unwrap().unwrap();
+            assert_eq!(names(&one), names(&all));
+            let expected: Vec<_> =
+                own.chain[0].secrets.iter().filter(|own| own.key == both).collect();
+            assert_eq!(one.chain[0].secrets.iter().collect::<Vec<_>>(), expected);
+            assert!(one.chain[1..].iter().all(|link| link.secrets.is_empty()));
         }
     }
 }

@@ -102,6 +102,13 @@ impl Changes {
         stripes.iter().any(|stripe| pending.contains(stripe))
     }
 
+    /// Returns the indexes of the change counters of all records that the open transaction has
+    /// changed so far.
+    #[cfg(test)]
+    pub(in crate::store::sql) fn pending(&self) -> BTreeSet<u16> {
+        lock(&self.pending).iter().map(|stripe| stripe.0).collect()
+    }
+
     /// Records a change made by the open transaction. `number` is the index of a change counter.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn add(&self, number: i64) {

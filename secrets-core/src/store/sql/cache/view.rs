@@ -131,8 +131,8 @@ impl CacheView {
             let environment = link.environment.id;
             match selection {
                 Selection::None => {}
-                Selection::Own if depth > 0 => {}
-                Selection::Key(key) => {
+                Selection::Own | Selection::OwnKey(_) if depth > 0 => {}
+                Selection::Key(key) | Selection::OwnKey(key) => {
                     let entry = self.cache.entries.get(&Key::Secret(environment, key.clone()))?;
                     let Record::Secret(secret) = &entry.record else { return None };
                     link.secrets.extend(secret.clone());
@@ -169,8 +169,8 @@ impl CacheView {
             let environment = link.environment.id;
             let (key, record) = match selection {
                 Selection::None => continue,
-                Selection::Own if depth > 0 => continue,
-                Selection::Key(key) => {
+                Selection::Own | Selection::OwnKey(_) if depth > 0 => continue,
+                Selection::Key(key) | Selection::OwnKey(key) => {
                     let secret = link.secrets.first().cloned();
                     (Key::Secret(environment, key.clone()), Record::Secret(secret))
                 }

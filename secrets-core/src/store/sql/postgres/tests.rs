@@ -44,9 +44,12 @@ async fn resolving_an_environment_scans_no_secrets() {
     .await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
 
-    for (text, type_of_key, key) in
-        [(resolve::KEY, ", text", ", 'K7'"), (resolve::OWN, "", ""), (resolve::ALL, "", "")]
-    {
+    for (text, type_of_key, key) in [
+        (resolve::KEY, ", text", ", 'K7'"),
+        (resolve::OWN_KEY, ", text", ", 'K7'"),
+        (resolve::OWN, "", ""),
+        (resolve::ALL, "", ""),
+    ] {
         for mode in ["force_generic_plan", "force_custom_plan"] {
             let explain = format!(
                 "DEALLOCATE ALL; SET plan_cache_mode = {mode};

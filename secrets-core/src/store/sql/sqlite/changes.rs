@@ -53,7 +53,7 @@ pub(super) async fn watch(
     Ok(())
 }
 
-/// Columns of `environments` that no cached record contains. They change with each write of secrets,
+/// Columns of `environments` that no cached record contains. Each write of secrets updates them
 /// several times.
 const UNCACHED: [&str; 4] = ["size", "history_size", "manifest", "manifest_revision"];
 
@@ -106,12 +106,14 @@ mod tests {
 
     use sqlx::AssertSqlSafe;
     use tempfile::TempDir;
+    use uuid::Uuid;
 
     use super::super::super::cache::{NOT_CACHED, WATCHED};
     use super::super::open;
+    use super::super::tables::resolve;
     use super::UNCACHED;
-    use crate::store::StoreOptions;
-    use crate::testing::fixtures::World;
+    use crate::store::{Store, StoreOptions};
+    use crate::testing::fixtures::{World, secret};
     use crate::testing::folder;
 
     #[tokio::test]
@@ -134,22 +136,37 @@ mod tests {
         let folder = TempDir::new_in(folder()).unwrap();
         let path = folder.path().join("secrets.db");
         let store = open(&path, StoreOptions::default()).await.unwrap();
-        World::build(&store).await;
+        let world = World::build(&store).await;
         let pools = store.pools();
-        let cache = pools.cache.as_ref().unwrap();
-        let names = "SELECT name FROM pragma_table_info('environments')";
-        let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&pools.readers).await.unwrap();
-        assert!(UNCACHED.iter().all(|column| names.iter().any(|name| name == column)));
+        let changes = pools.cache.as_ref().unwrap().changes();
+        let [development, staging, production] =
+            [&world.development, &world.staging, &world.production].map(|of| of.id.uuid());
+        let one = secret(&world.staging, "ONE");
+        let mut tx = store.begin().await.unwrap();
+        tx.touch_environment(one.environment, 1).await.unwrap();
+        tx.insert_secrets(&[one]).await.unwrap();
+        tx.commit().await.unwrap();
+        let columns = "SELECT name FROM pragma_table_info('environments')";
+        let columns: Vec<String> =
+            sqlx::query_scalar(columns).fetch_all(&pools.readers).await.unwrap();
+        let of_environment = |column: &String| {
+            let is_cached = resolve::ALL.contains(&format!("e.{column}"));
+            let ids = [development, staging, production];
+            let reported = if is_cached { ids.to_vec() } else { Vec::new() };
+            (format!("UPDATE environments SET {column} = {column}"), reported)
+        };
+        let mut cases: Vec<_> = columns.iter().map(of_environment).collect();
+        let uncached = cases.iter().filter(|(_, reported)| reported.is_empty()).count();
+        assert_eq!(uncached, UNCACHED.len());
+        let moved = format!("UPDATE secrets SET environment_id = X'{}'", production.simple());
+        cases.push((moved, vec![staging, production]));
 
-        for name in &names {
-            let text = format!("UPDATE environments SET {name} = {name}");
-            sqlx::raw_sql(AssertSqlSafe(text)).execute(&pools.writers).await.unwrap();
-            // A commit without changes does not count.
-            let before = cache.view().now();
-            drop(cache.changes().begin_commit());
-            let is_reported = cache.view().now() > before;
+        for (text, ids) in cases {
+            changes.begin();
+            sqlx::raw_sql(AssertSqlSafe(text.clone())).execute(&pools.writers).await.unwrap();
 
-            assert_eq!(is_reported, !UNCACHED.contains(&name.as_str()), "{name}");
+            let number = |id: &Uuid| u16::try_from(id.as_u128() % 4096).unwrap();
+            assert_eq!(changes.pending(), ids.iter().map(number).collect(), "{text}");
         }
     }
 }

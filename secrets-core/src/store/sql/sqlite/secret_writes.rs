@@ -11,7 +11,8 @@ use super::tables::secret_writes::{
 };
 use crate::store::SecretRecord;
 
-/// Builds the SQL text that inserts secrets. The sizes are updated only if all secrets are inserted.
+/// Builds the SQL text that inserts secrets. The sizes are updated only if all secrets are
+/// inserted.
 pub(super) fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut growths = BTreeMap::<_, i64>::new();
     for secret in secrets {

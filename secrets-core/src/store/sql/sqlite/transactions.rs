@@ -227,8 +227,6 @@ impl Transaction {
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.group()?.pooled.check()?;
         let (group, result) = self.end()?;
-        // No task is needed for a transaction whose group is committed later, which is the usual
-        // case under load.
         if let Some(group) = group.end() {
             tokio::spawn(group.commit());
         }
@@ -258,10 +256,8 @@ impl Transaction {
         let mut group = self.0.take().ok_or_else(ended)?;
         let (sender, receiver) = oneshot::channel();
         group.members.push(sender);
-        let result = async {
-            receiver.await.unwrap_or_else(|_| Err(unavailable("the commit was interrupted")))
-        };
-        Ok((group, result))
+        let interrupted = |_| Err(unavailable("the commit was interrupted"));
+        Ok((group, async move { receiver.await.unwrap_or_else(interrupted) }))
     }
 
     fn group(&mut self) -> StoreResult<&mut Group> {

@@ -109,6 +109,7 @@ macro_rules! secrets {
 
 const NOTHING: &str = resolve!("");
 pub(in super::super) const KEY: &str = resolve!(secrets!("AND s.key = $8"));
+pub(in super::super) const OWN_KEY: &str = resolve!(secrets!("AND s.key = $8 AND c.depth = 0"));
 pub(in super::super) const OWN: &str = resolve!(secrets!("AND c.depth = 0"));
 pub(in super::super) const ALL: &str = resolve!(secrets!(""));
 
@@ -124,6 +125,7 @@ pub(super) async fn read<C: Connected>(
     let (text, key) = match selection {
         Selection::None => (NOTHING, None),
         Selection::Key(key) => (KEY, Some(key)),
+        Selection::OwnKey(key) => (OWN_KEY, Some(key)),
         Selection::Own => (OWN, None),
         Selection::All => (ALL, None),
     };

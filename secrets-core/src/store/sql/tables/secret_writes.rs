@@ -111,13 +111,14 @@ pub(in super::super) enum OldVersions<'a> {
     /// For each secret, the versions below a number, at most `max`, lowest numbers first.
     OfSecrets { limits: &'a [(SecretId, u32)], max: usize },
     /// Versions of an environment's secrets with a total size of at least `excess` bytes, at most
-    /// 200 ([`MAX_PRUNED`]), those that were replaced first. If a rotation wrote the current version
-    /// of a secret, the newest previous version is not included.
+    /// 200 ([`MAX_PRUNED`]), those that were replaced first. If a rotation wrote the current
+    /// version of a secret, the newest previous version is not included.
     OfEnvironment { environment: EnvironmentId, excess: u64 },
 }
 
 impl OldVersions<'_> {
-    /// Appends the table `oldest` of the versions, `oldest AS (…)`, after the tables that it needs.
+    /// Appends the table `oldest` of the versions, `oldest AS (…)`, after the tables that it
+    /// needs.
     pub(in super::super) fn push_oldest(self, statement: &mut QueryBuilder<Db>) {
         match self {
             Self::OfSecrets { limits, max } => {

@@ -147,9 +147,8 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
-        let least = if limits.len() > BATCH { 0 } else { MAX_PRUNED as usize };
         for limits in limits.chunks(BATCH) {
-            let max = least.max(2 * limits.len());
+            let max = (MAX_PRUNED as usize).max(2 * limits.len());
             let mut statement = pruning(OldVersions::OfSecrets { limits, max });
             self.write(statement.build().persistent(limits.len() == 1)).await?;
         }
