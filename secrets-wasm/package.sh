@@ -8,6 +8,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+. tests/tools/build.sh
 folder=$1
 target=wasm32-unknown-unknown
 built=$folder/$target/wasm/secrets_wasm.wasm
@@ -31,8 +32,7 @@ module() {
 }
 
 tests/tools/wasm-toolchain.sh "$SECRETS_TEST_TOOLS/wasm"
-# Like the Rust tests, so that their build is reused.
-cargo build --workspace --all-features --all-targets
+build_workspace
 rm -rf "$package" "$folder/script" "$folder"/*.tgz
 mkdir -p "$package"
 module "$package/full" -- --features full
