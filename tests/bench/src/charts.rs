@@ -28,7 +28,7 @@ fn draw_curve(curve: &Curve, path: &Path) -> Result<(), Failure> {
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d((1.0..right).log_scale(), 0.0..top)?;
-    chart.configure_mesh().x_desc(curve.unit).y_desc("CPU time, µs").draw()?;
+    chart.configure_mesh().x_desc(curve.unit).y_desc(curve.measure).draw()?;
     chart.draw_series(LineSeries::new(points, &BLUE).point_size(3))?;
     area.present()?;
     Ok(())

@@ -11,7 +11,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tokio::net::TcpListener;
 use warp::Filter as _;
 
@@ -19,7 +18,7 @@ use crate::Failure;
 use crate::server::ADDRESS;
 
 /// Number of secrets in the list that the minimal warp server returns.
-pub(crate) const ITEMS: usize = 10_000;
+pub(crate) const ITEMS: u64 = 10_000;
 
 /// Secret in a response, with fields like those in a response of the service.
 #[derive(Clone, Serialize)]
@@ -86,24 +85,4 @@ async fn listen() -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     eprintln!("{ADDRESS}{}", listener.local_addr()?);
     Ok(listener)
-}
-
-/// Measures how many transactions of one row SQLite commits per second with `synchronous = FULL`,
-/// one after another.
-pub(crate) async fn sqlite_commits(time: std::time::Duration) -> Result<f64, Failure> {
-    let folder = tempfile::tempdir()?;
-    let options = SqliteConnectOptions::new()
-        .filename(folder.path().join("limit.db"))
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full);
-    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
-    sqlx::query("CREATE TABLE rows (id INTEGER PRIMARY KEY, value BLOB)").execute(&pool).await?;
-    let began = std::time::Instant::now();
-    let mut commits = 0_u32;
-    while began.elapsed() < time {
-        sqlx::query("INSERT INTO rows (value) VALUES (zeroblob(100))").execute(&pool).await?;
-        commits += 1;
-    }
-    Ok(f64::from(commits) / began.elapsed().as_secs_f64())
 }

@@ -9,8 +9,10 @@ mod cases;
 mod charts;
 mod growth;
 mod http;
+mod inserts;
 mod limits;
 mod load;
+mod operations;
 mod report;
 mod server;
 
@@ -86,7 +88,7 @@ async fn main() -> Result<(), Failure> {
     }
     let effort = match (arguments.quick, arguments.full) {
         (true, _) => Effort::of(1, 150, 700),
-        (_, true) => Effort::of(5, 500, 4000),
+        (_, true) => Effort::of(5, 300, 2000),
         _ => Effort::of(3, 300, 2000),
     };
     let figures = cases::run(&arguments, effort).await?;

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::Failure;
-use crate::cases::{COMMIT_LIMIT, Figures, LIMIT, LIST_LIMIT};
+use crate::cases::{Figures, LIMIT, LIST_LIMIT};
 use crate::growth::Curve;
+use crate::inserts;
 
 /// Formats the table of results. The ratios compare each case with the limit (the minimal server)
-/// for the same kind of work: the limit of lists for lists, the limit of transactions for writes on
-/// SQLite, and the limit of one secret for all other cases.
+/// for the same kind of work: the limit of lists for lists, inserts into the same database for writes,
+/// and the limit of one secret for all other cases.
 pub(crate) fn table(figures: &[Figures]) -> String {
     let mut table = format!(
         "{:<12} {:<34} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9}\n",
@@ -41,13 +42,15 @@ pub(crate) fn table(figures: &[Figures]) -> String {
 /// Returns the request rate and the CPU time of a case as multiples of those of the minimal server
 /// that it is compared to; `None` if there is none, or the CPU time is unknown.
 fn ratios(figures: &[Figures], figure: &Figures) -> (Option<f64>, Option<f64>) {
+    let is_insert = |case: &str| case.contains("insert of");
     // The limit of lists has ten times the items of a list of 1,000.
     let (limit, items) = match figure.case.as_str() {
-        COMMIT_LIMIT => return (None, None),
-        "update" if figure.server == "SQLite" => (COMMIT_LIMIT, 1.0),
-        case if case.starts_with("list of 10,000") => (LIST_LIMIT, 1.0),
-        case if case.contains("1,000") => (LIST_LIMIT, 10.0),
-        _ => (LIMIT, 1.0),
+        case if is_insert(case) => return (None, None),
+        "create" | "update" => (inserts::name(&figure.server, 1), 1.0),
+        "import of 100" => (inserts::name(&figure.server, 100), 1.0),
+        case if case.starts_with("list of 10,000") => (LIST_LIMIT.into(), 1.0),
+        case if case.contains("1,000") => (LIST_LIMIT.into(), 10.0),
+        _ => (LIMIT.into(), 1.0),
     };
     let Some(limit) = figures.iter().find(|figure| figure.case == limit) else {
         return (None, None);
@@ -58,15 +61,15 @@ fn ratios(figures: &[Figures], figure: &Figures) -> (Option<f64>, Option<f64>) {
     (Some(rate), has_cpu.then(|| sample.cpu * items / limit.cpu))
 }
 
-/// Formats the growth curves. Each point has its CPU time, and this time as a multiple of the time
-/// of the first point.
+/// Formats the growth curves. Each point has its value, and this value as a multiple of that of the
+/// first point.
 pub(crate) fn curves(curves: &[Curve]) -> String {
     let mut text = String::new();
     for curve in curves {
-        let _ = write!(text, "\n{}\n ", curve.name);
+        let _ = write!(text, "\n{} ({})\n ", curve.name, curve.measure);
         let first = curve.points.first().map_or(1.0, |point| point.1);
-        for (size, cpu) in &curve.points {
-            let _ = write!(text, " {size} {}: {cpu:.1} µs ({:.2});", curve.unit, cpu / first);
+        for (size, value) in &curve.points {
+            let _ = write!(text, " {size} {}: {value:.1} ({:.2});", curve.unit, value / first);
         }
         text.push('\n');
     }
@@ -89,7 +92,7 @@ pub(crate) fn json(figures: &[Figures], curves: &[Curve]) -> Result<String, Fail
         .collect();
     let curves: Vec<_> = curves
         .iter()
-        .map(|curve| json!({ "name": curve.name, "unit": curve.unit, "points": curve.points }))
+        .map(|curve| json!({ "name": curve.name, "unit": curve.unit, "measure": curve.measure, "points": curve.points }))
         .collect();
     Ok(serde_json::to_string_pretty(&json!({ "cases": cases, "curves": curves }))?)
 }

@@ -186,7 +186,7 @@ impl Account {
     pub(crate) async fn import(
         &mut self,
         environment: &str,
-        numbers: std::ops::Range<usize>,
+        numbers: std::ops::Range<u64>,
     ) -> Result<(), Failure> {
         let path = format!("{}/bulk", self.secrets(environment));
         for start in numbers.clone().step_by(100) {
@@ -214,7 +214,7 @@ pub(crate) fn secret(key: &str) -> Value {
 }
 
 /// Returns the secret key that contains this number, such as `KEY_000007`.
-pub(crate) fn key(number: usize) -> String {
+pub(crate) fn key(number: u64) -> String {
     format!("KEY_{number:06}")
 }
 
