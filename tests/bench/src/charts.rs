@@ -25,10 +25,18 @@ fn draw_curve(curve: &Curve, path: &Path) -> Result<(), Failure> {
     let mut chart = ChartBuilder::on(&area)
         .caption(curve.name, ("sans-serif", 18))
         .margin(12)
+        .margin_right(28)
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d((1.0..right).log_scale(), 0.0..top)?;
-    chart.configure_mesh().x_desc(curve.unit).y_desc(curve.measure).draw()?;
+    let whole = |value: &f64| format!("{value:.0}");
+    chart
+        .configure_mesh()
+        .x_desc(curve.unit)
+        .y_desc(curve.measure)
+        .x_label_formatter(&whole)
+        .y_label_formatter(&whole)
+        .draw()?;
     chart.draw_series(LineSeries::new(points, &BLUE).point_size(3))?;
     area.present()?;
     Ok(())

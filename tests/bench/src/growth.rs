@@ -50,7 +50,7 @@ pub(crate) async fn run(program: &Path, effort: Effort) -> Result<Vec<Curve>, Fa
 /// Measures the read of a secret while the database grows to 100,000 secrets in other environments.
 async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     account.import("development", 0..10).await?;
     let path = format!("{}/{}", account.secrets("development"), key(7));
     let mut points = Vec::new();
@@ -72,7 +72,7 @@ async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, F
 /// CPU time is per secret.
 async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     let path = format!("{}/export", account.secrets("development"));
     let mut points = Vec::new();
     let mut total = 0;
@@ -85,20 +85,20 @@ async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result
     Ok(Curve::of_cpu_time("export, per secret, by secrets of the environment", "secrets", points))
 }
 
-/// Measures the read of an inherited secret while the chain of parent environments grows from 1 to
-/// 10 environments.
+/// Measures the read of an inherited secret while the chain of environments grows from 1 to 16, the
+/// maximum.
 async fn by_depth(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     let mut parent = account.environment("depth-1", None).await?;
     account.import("depth-1", 0..100).await?;
     let mut points = Vec::new();
-    for depth in 1..=10 {
+    for depth in 1..=16 {
         let name = format!("depth-{depth}");
         if depth > 1 {
             parent = account.environment(&name, Some(&parent)).await?;
         }
-        if [1, 2, 4, 8, 10].contains(&depth) {
+        if [1, 2, 4, 8, 16].contains(&depth) {
             let path = format!("{}/{}", account.secrets(&name), key(7));
             points.push((depth, cpu(&server, &account, path, "postgres://", effort).await?));
         }
@@ -109,15 +109,14 @@ async fn by_depth(program: &Path, effort: Effort) -> Result<Curve, Failure> {
 /// Measures the read of a secret while the secret grows from 1 version to 100, the limit of the plan.
 async fn by_versions(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     account.import("development", 0..10).await?;
     let path = format!("{}/{}", account.secrets("development"), key(7));
     let update = Call::send(Method::PUT, path.clone(), &account.token, &secret(&key(7)));
-    let mut connection = Connection::open(server.address).await?;
     let (mut points, mut version) = (Vec::new(), 1);
     for versions in [1, 10, 100] {
         for _ in version..versions {
-            connection.json(&update).await?;
+            Connection::open(server.address).await?.json(&update).await?;
         }
         version = versions;
         points.push((versions, cpu(&server, &account, path.clone(), "postgres://", effort).await?));
@@ -129,7 +128,7 @@ async fn by_versions(program: &Path, effort: Effort) -> Result<Curve, Failure> {
 /// service token.
 async fn by_teams(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Arc::new(Server::service("SQLite", program, "")?);
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     account.import("development", 0..10).await?;
     let path = format!("{}/{}", account.secrets("development"), key(7));
     let (mut points, mut total) = (Vec::new(), 1);
@@ -149,7 +148,7 @@ async fn by_teams(program: &Path, effort: Effort) -> Result<Curve, Failure> {
 /// Measures the read of a secret while the account grows to 100,000 service tokens.
 async fn by_tokens(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     account.import("development", 0..10).await?;
     let path = format!("{}/{}", account.secrets("development"), key(7));
     let new = json!({ "name": "other", "all_projects": true, "permissions": ["read"] });
@@ -171,7 +170,7 @@ async fn by_tokens(program: &Path, effort: Effort) -> Result<Curve, Failure> {
 /// Measures the rate of reads while the number of connections grows from 1 to 256.
 async fn by_connections(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
-    let mut account = Account::new(&server).await?;
+    let account = Account::new(&server).await?;
     account.import("development", 0..10).await?;
     let path = format!("{}/{}", account.secrets("development"), key(7));
     let mut points = Vec::new();

@@ -26,7 +26,7 @@ pub(crate) async fn of(
     is_durable: bool,
     has_large: bool,
 ) -> Result<Vec<(&'static str, Work)>, Failure> {
-    let mut account = Account::new(server).await?;
+    let account = Account::new(server).await?;
     let base = account.environment("base", None).await?;
     let middle = account.environment("middle", Some(&base)).await?;
     account.environment("top", Some(&middle)).await?;
@@ -93,14 +93,14 @@ pub(crate) async fn of(
         works.push(("list of 10,000", reading(FEW_CONNECTIONS, "KEY_009999", get(path))));
     }
     if is_durable {
-        works.push(("create", creating(&mut account).await?));
-        works.push(("import of 100", importing(&mut account).await?));
+        works.push(("create", creating(&account).await?));
+        works.push(("import of 100", importing(&account).await?));
     }
     Ok(works)
 }
 
 /// Returns the requests that create secrets, each with a new key.
-async fn creating(account: &mut Account) -> Result<Work, Failure> {
+async fn creating(account: &Account) -> Result<Work, Failure> {
     let paths = empty_environments(account, "created").await?;
     let token = account.token.clone();
     let call = move |number: u64| {
@@ -110,7 +110,7 @@ async fn creating(account: &mut Account) -> Result<Work, Failure> {
 }
 
 /// Returns the requests that import 100 secrets, each with a new key.
-async fn importing(account: &mut Account) -> Result<Work, Failure> {
+async fn importing(account: &Account) -> Result<Work, Failure> {
     let paths = empty_environments(account, "imported").await?;
     let token = account.token.clone();
     let call = move |number: u64| {
@@ -123,7 +123,7 @@ async fn importing(account: &mut Account) -> Result<Work, Failure> {
 
 /// Creates environments for new secrets, and returns the paths of their secrets. One environment
 /// would be full before the end of a long run.
-async fn empty_environments(account: &mut Account, name: &str) -> Result<Vec<String>, Failure> {
+async fn empty_environments(account: &Account, name: &str) -> Result<Vec<String>, Failure> {
     let mut paths = Vec::new();
     for number in 0..ENVIRONMENTS {
         let name = format!("{name}-{number}");
@@ -144,7 +144,7 @@ impl Spread {
     async fn new(server: &Server) -> Result<Self, Failure> {
         let mut calls = Vec::new();
         for number in 0..ACCOUNTS {
-            let mut account = Account::of(server, &format!("bench-{number}")).await?;
+            let account = Account::of(server, &format!("bench-{number}")).await?;
             account.import("development", 0..SECRETS).await?;
             let secrets = account.secrets("development");
             calls.extend((0..SECRETS).map(|number| {

@@ -133,7 +133,7 @@ impl Drop for Server {
 
 /// User of a service, with a project and a service token.
 pub(crate) struct Account {
-    connection: Connection,
+    server: SocketAddr,
     /// Identity token of the user.
     pub(crate) jwt: String,
     /// Service token for all projects.
@@ -150,28 +150,26 @@ impl Account {
     /// Signs in the user whose identity token has this subject, and creates a service token and a
     /// project for the user.
     pub(crate) async fn of(server: &Server, subject: &str) -> Result<Self, Failure> {
-        let mut connection = Connection::open(server.address).await?;
         let jwt = jwt(subject)?;
-        connection.json(&Call::send(Method::POST, "/api/v1/auth/sync", &jwt, &json!({}))).await?;
+        let project = String::new();
+        let mut account = Self { server: server.address, jwt, token: String::new(), project };
+        account.post("/api/v1/auth/sync", &json!({})).await?;
         let new =
             json!({ "name": "bench", "all_projects": true, "permissions": ["read", "write"] });
-        let token =
-            connection.json(&Call::send(Method::POST, "/api/v1/tokens", &jwt, &new)).await?;
-        let token = text(&token, "token")?;
-        let mut account = Self { connection, jwt, token, project: String::new() };
+        account.token = text(&account.post("/api/v1/tokens", &new).await?, "token")?;
         account.project = account.new_project("Bench").await?;
         Ok(account)
     }
 
     /// Creates a project and returns its URL path.
-    pub(crate) async fn new_project(&mut self, name: &str) -> Result<String, Failure> {
+    pub(crate) async fn new_project(&self, name: &str) -> Result<String, Failure> {
         let project = self.post("/api/v1/projects", &json!({ "name": name })).await?;
         Ok(format!("/api/v1/projects/{}", text(&project, "slug")?))
     }
 
     /// Creates an environment, which inherits from `parent` if given. Returns its ID.
     pub(crate) async fn environment(
-        &mut self,
+        &self,
         name: &str,
         parent: Option<&str>,
     ) -> Result<String, Failure> {
@@ -184,7 +182,7 @@ impl Account {
 
     /// Imports the secrets with these numbers into an environment; see [`key`] and [`secret`].
     pub(crate) async fn import(
-        &mut self,
+        &self,
         environment: &str,
         numbers: std::ops::Range<u64>,
     ) -> Result<(), Failure> {
@@ -202,9 +200,11 @@ impl Account {
         format!("{}/environments/{environment}/secrets", self.project)
     }
 
-    /// Sends a POST request as the user, and returns the JSON of the response.
-    pub(crate) async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Failure> {
-        self.connection.json(&Call::send(Method::POST, path, &self.jwt, body)).await
+    /// Sends a POST request as the user, and returns the JSON of the response. Opens a connection,
+    /// because the service closes one that is idle during a measurement.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        let mut connection = Connection::open(self.server).await?;
+        connection.json(&Call::send(Method::POST, path, &self.jwt, body)).await
     }
 }
 
