@@ -73,14 +73,18 @@ pub(super) async fn sign_in(
     service: &Service,
     with_browser: bool,
 ) -> Result<Credential, Failure> {
-    let started: Started =
-        service.call(Method::POST, &["auth", "cli", "device"], &client()).await?;
-    show(cx, &started, with_browser)?;
     let grant = tokio::select! {
-        grant = wait(service, &started, cx.settings.timeout) => grant?,
+        // Polled first: Ctrl-C is handled before the instructions, which name it, are shown.
+        biased;
         _ = tokio::signal::ctrl_c() => {
             return Err(Failure::new(Exit::Interrupted, "interrupted, and not signed in"));
         }
+        grant = async {
+            let device = ["auth", "cli", "device"];
+            let started: Started = service.call(Method::POST, &device, &client()).await?;
+            show(cx, &started, with_browser)?;
+            wait(service, &started, cx.settings.timeout).await
+        } => grant?,
     };
     let expires_at =
         grant.expires_in.map(|seconds| SystemClock.now() + TimeDelta::seconds(seconds.into()));
