@@ -83,7 +83,7 @@ fn triggers(environments: &[String]) -> String {
                 text,
                 "CREATE TEMP TRIGGER {table}_{name} AFTER {event} ON main.{table} BEGIN
                      INSERT INTO {TABLE} VALUES ({counter});
-                     DELETE FROM {TABLE} WHERE counter = {counter};
+                     DELETE FROM {TABLE};
                  END;"
             );
         }
@@ -91,12 +91,12 @@ fn triggers(environments: &[String]) -> String {
     text
 }
 
-/// Returns the SQL expression for the index of an ID's change counter: the last three hexadecimal
-/// digits of the ID.
+/// Returns the SQL expression for the index of an ID's change counter: the last three of the four
+/// hexadecimal digits of the ID's last two bytes.
 fn counter(row: &str, column: &str) -> String {
-    let digit =
-        |place| format!("instr('123456789ABCDEF', substr(hex({row}.{column}), {place}, 1))");
-    format!("256 * {} + 16 * {} + {}", digit(30), digit(31), digit(32))
+    let digits = format!("hex(substr({row}.{column}, 15))");
+    let digit = |place| format!("instr('123456789ABCDEF', substr({digits}, {place}, 1))");
+    format!("256 * {} + 16 * {} + {}", digit(2), digit(3), digit(4))
 }
 
 #[cfg(test)]
