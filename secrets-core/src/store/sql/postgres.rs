@@ -8,12 +8,13 @@ use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, QueryBuilder};
 use tokio::time::sleep;
 
 use super::cache::Cache;
 use super::migrations::Dialect;
 use super::{AUDIT_READERS, RESERVED, error};
+use crate::model::SecretKey;
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
@@ -51,6 +52,16 @@ const CLOCK: &str = "SELECT clock_timestamp()";
 
 /// End of a query that locks the rows that it returns.
 const LOCK_ROWS: &str = "FOR UPDATE";
+
+/// True if a parameter can be an array. The text of an SQL statement is then the same for any number
+/// of values, and the statement is prepared once.
+const HAS_ARRAYS: bool = true;
+
+/// Appends the condition that a column is one of these secret keys, after the name of the column.
+fn push_keys(statement: &mut QueryBuilder<Db>, keys: &[SecretKey]) {
+    let keys: Vec<_> = keys.iter().map(SecretKey::as_str).collect();
+    statement.push(" = ANY(").push_bind(keys).push(")");
+}
 
 /// Query for the size of the database in bytes.
 const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS count";

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, QueryBuilder};
 
 use super::cache::Cache;
 use super::migrations::Dialect;
 use super::{AUDIT_READERS, RESERVED, error};
+use crate::model::SecretKey;
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
@@ -52,6 +53,20 @@ const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 /// End of a query that locks the rows that it returns; empty, because SQLite has one writer at a
 /// time.
 const LOCK_ROWS: &str = "";
+
+/// True if a parameter can be an array. SQLite has none: the text of an SQL statement contains a
+/// parameter for each value.
+const HAS_ARRAYS: bool = false;
+
+/// Appends the condition that a column is one of these secret keys, after the name of the column.
+fn push_keys(statement: &mut QueryBuilder<Db>, keys: &[SecretKey]) {
+    statement.push(" IN (");
+    let mut list = statement.separated(", ");
+    for key in keys {
+        list.push_bind(key.as_str());
+    }
+    statement.push(")");
+}
 
 /// Query for the size of the database in bytes.
 const DATABASE_SIZE: &str =
@@ -206,7 +221,7 @@ fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, Option<File>)> {
         .immutable(is_complete)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT);
-    let held = if let Existing::Held(lock) = lock { Some(lock) } else { None };
+    let held = if let Existing::Acquired(lock) = lock { Some(lock) } else { None };
     Ok((options, held))
 }
 
@@ -264,7 +279,7 @@ enum Existing {
     /// The lock file does not exist: no process has opened the database for writing.
     Missing,
     /// This process holds the lock now.
-    Held(File),
+    Acquired(File),
     /// Another process holds the lock.
     Busy,
 }
@@ -278,7 +293,7 @@ fn lock_existing(path: &Path) -> StoreResult<Existing> {
         Err(cause) => return Err(cannot("open", &lock_path, &cause)),
     };
     match lock.try_lock() {
-        Ok(()) => Ok(Existing::Held(lock)),
+        Ok(()) => Ok(Existing::Acquired(lock)),
         Err(TryLockError::WouldBlock) => Ok(Existing::Busy),
         Err(TryLockError::Error(cause)) => Err(cannot("lock", &lock_path, &cause)),
     }

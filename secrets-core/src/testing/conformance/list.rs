@@ -190,6 +190,7 @@ macro_rules! store_conformance {
             everything_of_a_secret_survives
             absent_fields_of_a_secret_stay_absent
             any_bytes_survive
+            secrets_inserted_together_keep_their_columns
             a_key_is_unique_within_its_environment
             two_environments_may_use_the_same_key
             a_key_is_compared_exactly

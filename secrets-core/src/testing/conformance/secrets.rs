@@ -2,6 +2,8 @@
 
 use std::slice::from_ref;
 
+use uuid::Uuid;
+
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::crypto::Sealed;
 use crate::model::{SecretKey, Subject};
@@ -53,6 +55,41 @@ pub async fn any_bytes_survive(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for record in records {
         let found = seen.secrets(world.production.id, from_ref(&record.key)).await.unwrap();
+        assert_eq!(found, [record]);
+    }
+}
+
+/// Secrets that are inserted together keep their own columns, whatever they have in common. If one
+/// of them is refused, none is inserted.
+pub async fn secrets_inserted_together_keep_their_columns(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (full, bare) = (full(&world), |key| secret(&world.production, key));
+    let other = Uuid::from_u128(7);
+    let records = [
+        bare("BARE"),
+        SecretRecord { description: full.description.clone(), ..bare("DESCRIBED") },
+        SecretRecord { sealed: full.sealed.clone(), ..bare("OTHER_VALUE") },
+        SecretRecord { hidden: true, change: Change::Hidden, ..bare("HIDDEN") },
+        SecretRecord { change: Change::Rotated, ..bare("ROTATED") },
+        SecretRecord { version: 9, ..bare("OTHER_VERSION") },
+        SecretRecord { changed_by: Some(other), ..bare("CHANGED_BY") },
+        SecretRecord { changed_at: at(1), ..bare("CHANGED_AT") },
+        SecretRecord { created_by: Some(other), ..bare("CREATED_BY") },
+        SecretRecord { created_at: at(2), ..bare("CREATED_AT") },
+        SecretRecord { updated_by: Some(other), ..bare("UPDATED_BY") },
+        SecretRecord { updated_at: at(3), ..bare("UPDATED_AT") },
+        secret(&world.staging, "BARE"),
+        full,
+    ];
+    let mut tx = begin(store).await;
+    let refused = tx.insert_secrets(&[&records[..], &[bare("BARE")]].concat()).await;
+    assert_duplicate(refused, Subject::Secret);
+
+    tx.insert_secrets(&records).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    for record in records {
+        let found = seen.secrets(record.environment, from_ref(&record.key)).await.unwrap();
         assert_eq!(found, [record]);
     }
 }

@@ -6,6 +6,7 @@ use super::Db;
 use super::tables::secret_writes::{
     OldVersions, REPLACE, RESIZE, RETAIN, SHRINK, push_insertion, push_next,
 };
+use crate::crypto::Sealed;
 use crate::store::SecretRecord;
 
 /// `WITH` clause that limits the table `next` to the secrets that this statement has replaced. A
@@ -14,22 +15,39 @@ use crate::store::SecretRecord;
 const ONLY_REPLACED: &str =
     "WITH next AS (SELECT next.* FROM next JOIN replaced ON replaced.id = next.id)";
 
-/// Builds the SQL statement that inserts secrets. It returns one row for each secret that was
-/// inserted.
+/// Builds the SQL statement that inserts secrets. They must have the same values in the columns that
+/// are bound only once. Each of the other columns is an array, so that the text of the statement is the
+/// same for any number of secrets, and is prepared only once. The statement returns one row for each
+/// secret that was inserted.
 pub(super) fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH inserted AS (");
-    push_insertion(&mut statement, secrets);
+    let Some(first) = secrets.first() else { return statement };
+    push_insertion(&mut statement, first, |statement| {
+        statement.push("SELECT * FROM UNNEST(");
+        statement
+            .separated(", ")
+            .push_bind(column(secrets, |secret| secret.id.uuid()))
+            .push_bind(column(secrets, |secret| secret.key.as_str()))
+            .push_bind(column(secrets, |secret| secret.sealed.as_bytes()))
+            .push_bind(column(secrets, |secret| secret.hidden))
+            .push_bind(column(secrets, |secret| secret.description.as_ref().map(Sealed::as_bytes)))
+            .push_bind(column(secrets, |secret| secret.change.as_str()));
+        statement.push(")");
+    });
     statement.push(
-        " RETURNING environment_id,
-              LENGTH(sealed) + COALESCE(LENGTH(sealed_description), 0) AS size),
+        " RETURNING LENGTH(sealed) + COALESCE(LENGTH(sealed_description), 0) AS size),
           resized AS (
-              UPDATE environments SET size = environments.size + growth.size
-              FROM (SELECT environment_id, SUM(size) AS size
-                    FROM inserted GROUP BY environment_id) growth
-              WHERE environments.id = growth.environment_id)
-          SELECT 1 FROM inserted",
+              UPDATE environments
+              SET size = size + (SELECT COALESCE(SUM(inserted.size), 0) FROM inserted)
+              WHERE id = ",
     );
+    statement.push_bind(first.environment.uuid()).push(") SELECT 1 FROM inserted");
     statement
+}
+
+/// Returns the values of one column.
+fn column<'a, T>(secrets: &'a [SecretRecord], value: fn(&'a SecretRecord) -> T) -> Vec<T> {
+    secrets.iter().map(value).collect()
 }
 
 /// Returns the number of rows that [`insertion`] returns if every secret is inserted: one for each

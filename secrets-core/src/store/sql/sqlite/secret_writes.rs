@@ -1,40 +1,40 @@
 //! SQL texts that write secrets and update the stored sizes of their environments. Each text
 //! consists of several statements, so that it is one call of the database.
 
-use std::collections::BTreeMap;
-
 use sqlx::QueryBuilder;
 
 use super::Db;
 use super::tables::secret_writes::{
     OldVersions, REPLACE, RESIZE, RETAIN, SHRINK, push_insertion, push_next, size,
 };
+use crate::crypto::Sealed;
 use crate::store::SecretRecord;
 
-/// Builds the SQL text that inserts secrets. The sizes are updated only if all secrets are
-/// inserted.
+/// Builds the SQL text that inserts secrets. They must have the same values in the columns that are
+/// bound only once. The size of their environment is updated only if all of them are inserted.
 pub(super) fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
-    let mut growths = BTreeMap::<_, i64>::new();
-    for secret in secrets {
-        *growths.entry(secret.environment).or_default() += size(secret);
-    }
     let mut statements = QueryBuilder::new("");
-    push_insertion(&mut statements, secrets);
-    statements.push("; WITH growth (environment_id, size) AS (");
-    statements.push_values(growths, |mut row, (environment, size)| {
-        row.push_bind(environment.uuid()).push_bind(size);
+    let Some(first) = secrets.first() else { return statements };
+    push_insertion(&mut statements, first, |statement| {
+        statement.push_values(secrets, |mut row, secret| {
+            row.push_bind(secret.id.uuid())
+                .push_bind(secret.key.as_str())
+                .push_bind(secret.sealed.as_bytes())
+                .push_bind(secret.hidden)
+                .push_bind(secret.description.as_ref().map(Sealed::as_bytes))
+                .push_bind(secret.change.as_str());
+        });
     });
-    statements.push(
-        ") UPDATE environments SET size = environments.size + growth.size
-           FROM growth
-           WHERE environments.id = growth.environment_id AND changes() = ",
-    );
+    statements.push("; UPDATE environments SET size = size + ");
+    statements.push_bind(secrets.iter().map(size).sum::<i64>());
+    statements.push(" WHERE id = ").push_bind(first.environment.uuid());
+    statements.push(" AND changes() = ");
     statements.push_bind(i64::try_from(secrets.len()).unwrap_or(i64::MAX));
     statements
 }
 
 /// Returns the number of rows that [`insertion`] writes if every secret is inserted: one for each
-/// secret and one for each environment.
+/// secret and one for the environment.
 pub(super) fn rows_of_insertion(secrets: usize, environments: usize) -> usize {
     secrets + environments
 }

@@ -17,7 +17,10 @@ use self::pooled::{Connected, Pooled, Reader, Waits};
 use self::row::Row;
 use super::super::error::{self, broken};
 use super::transactions::{Transaction, Turn, WriteQueue};
-use super::{BEFORE_CLOSE, CLOCK, DATABASE_SIZE, Db, Follower, LOCK_ROWS, StoreGuard, passes};
+use super::{
+    BEFORE_CLOSE, CLOCK, DATABASE_SIZE, Db, Follower, HAS_ARRAYS, LOCK_ROWS, StoreGuard, passes,
+    push_keys,
+};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
     AuditRecord, PoolUsage, Reads, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
 use super::{
-    BATCH, Connected, Db, Row, Session, Transaction, attempts, begin_savepoint, bigint, due,
-    end_savepoint, environments, failed, projects, rotation_writes,
+    BATCH, Connected, Db, HAS_ARRAYS, Row, Session, Transaction, attempts, begin_savepoint, bigint,
+    due, end_savepoint, environments, failed, projects, push_keys, rotation_writes,
 };
 use crate::crypto::{ProjectKeyRecord, Sealed};
 use crate::model::rotations::{ConnectionMethod, PermissionLevel, RotationStatus, Slot};
@@ -129,13 +129,9 @@ impl<C: Connected> RotationReads for Session<C> {
         for keys in keys.chunks(BATCH) {
             let mut statement =
                 QueryBuilder::<Db>::new("SELECT key FROM rotation_keys WHERE environment_id = ");
-            statement.push_bind(environment.uuid()).push(" AND key IN (");
-            let mut list = statement.separated(", ");
-            for key in keys {
-                list.push_bind(key.as_str());
-            }
-            statement.push(")");
-            let statement = statement.build().persistent(keys.len() == 1);
+            statement.push_bind(environment.uuid()).push(" AND key");
+            push_keys(&mut statement, keys);
+            let statement = statement.build().persistent(HAS_ARRAYS || keys.len() == 1);
             managed.extend(self.all("rotation_keys", statement, |row| row.name("key")).await?);
         }
         Ok(managed.into_iter().collect())

@@ -45,6 +45,47 @@ pub(in super::super) const REPLACE: &str = "
         updated_by = next.updated_by, updated_at = next.updated_at
     FROM next WHERE secrets.id = next.id AND secrets.version = next.version - 1";
 
+/// True if one statement can insert both secrets: they have the same values in the columns that
+/// [`push_insertion`] binds only once.
+pub(in super::super) fn is_insertable_with(one: &SecretRecord, other: &SecretRecord) -> bool {
+    let created = |of: &SecretRecord| (of.created_by, of.created_at, of.version);
+    let changed = |of: &SecretRecord| (of.changed_by, of.changed_at);
+    let updated = |of: &SecretRecord| (of.updated_by, of.updated_at);
+    one.environment == other.environment
+        && created(one) == created(other)
+        && changed(one) == changed(other)
+        && updated(one) == updated(other)
+}
+
+/// Appends the statement that inserts secrets, and skips those whose ID or key already exists. The
+/// columns that are the same for all of them are bound only once, from the first secret; `push_rows`
+/// appends a query for the other columns: ID, key, value, hidden mark, description, kind of change.
+pub(in super::super) fn push_insertion(
+    statement: &mut QueryBuilder<Db>,
+    first: &SecretRecord,
+    push_rows: impl FnOnce(&mut QueryBuilder<Db>),
+) {
+    statement.push(
+        "INSERT INTO secrets
+             (id, key, sealed, hidden, sealed_description, change, environment_id, version,
+              changed_by, changed_at, created_by, updated_by, created_at, updated_at)
+         SELECT new.*, common.* FROM (SELECT ",
+    );
+    let mut common = statement.separated(", ");
+    common
+        .push_bind(first.environment.uuid())
+        .push_bind(i64::from(first.version))
+        .push_bind(first.changed_by)
+        .push_bind(first.changed_at)
+        .push_bind(first.created_by)
+        .push_bind(first.updated_by)
+        .push_bind(first.created_at)
+        .push_bind(first.updated_at);
+    statement.push(") common CROSS JOIN (");
+    push_rows(statement);
+    statement.push(") new WHERE TRUE ON CONFLICT DO NOTHING");
+}
+
 /// Appends the table `next` with all columns, `next (…) AS (…)`.
 pub(in super::super) fn push_next(statement: &mut QueryBuilder<Db>, secrets: &[SecretRecord]) {
     statement.push(
@@ -79,36 +120,10 @@ pub(in super::super) const SHRINK: &str = "
     FROM (SELECT environment_id, SUM(size) AS size FROM freed GROUP BY environment_id) total
     WHERE environments.id = total.environment_id";
 
-/// Appends the statement that inserts secrets.
-pub(in super::super) fn push_insertion(statement: &mut QueryBuilder<Db>, secrets: &[SecretRecord]) {
-    statement.push(
-        "INSERT INTO secrets
-             (id, environment_id, key, sealed, hidden, sealed_description, version, change,
-              changed_by, changed_at, created_by, updated_by, created_at, updated_at) ",
-    );
-    statement.push_values(secrets, |mut row, secret| {
-        row.push_bind(secret.id.uuid())
-            .push_bind(secret.environment.uuid())
-            .push_bind(secret.key.as_str())
-            .push_bind(secret.sealed.as_bytes())
-            .push_bind(secret.hidden)
-            .push_bind(secret.description.as_ref().map(Sealed::as_bytes))
-            .push_bind(i64::from(secret.version))
-            .push_bind(secret.change.as_str())
-            .push_bind(secret.changed_by)
-            .push_bind(secret.changed_at)
-            .push_bind(secret.created_by)
-            .push_bind(secret.updated_by)
-            .push_bind(secret.created_at)
-            .push_bind(secret.updated_at);
-    });
-    statement.push(" ON CONFLICT DO NOTHING");
-}
-
 /// Selection of the previous versions that one SQL statement deletes.
 #[derive(Clone, Copy)]
 pub(in super::super) enum OldVersions<'a> {
-    /// For each secret, the versions below a number, at most `max`, lowest numbers first.
+    /// Versions of each secret below a number, at most `max` in total, lowest numbers first.
     OfSecrets { limits: &'a [(SecretId, u32)], max: usize },
     /// Versions of an environment's secrets with a total size of at least `excess` bytes, at most
     /// 200 ([`MAX_PRUNED`]), those that were replaced first. If a rotation wrote the current

@@ -6,10 +6,10 @@ use sqlx::QueryBuilder;
 use super::super::secret_writes::{
     insertion, pruning, replacement, rows_of_insertion, rows_of_replacement,
 };
-use super::secret_writes::OldVersions;
+use super::secret_writes::{OldVersions, is_insertable_with};
 use super::{
-    BATCH, Connected, Connection, Db, Row, Session, Transaction, begin_savepoint, end_savepoint,
-    failed,
+    BATCH, Connected, Connection, Db, HAS_ARRAYS, Row, Session, Transaction, begin_savepoint,
+    end_savepoint, failed, push_keys,
 };
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
@@ -32,15 +32,10 @@ impl<C: Connected> SecretReads for Session<C> {
                 columns!(secrets),
                 " FROM secrets s WHERE s.environment_id = "
             ));
-            statement.push_bind(environment.uuid()).push(" AND s.key IN (");
-            let mut list = statement.separated(", ");
-            for key in keys {
-                list.push_bind(key.as_str());
-            }
-            statement.push(")");
-            secrets.extend(
-                self.all("secrets", statement.build().persistent(keys.len() == 1), record).await?,
-            );
+            statement.push_bind(environment.uuid()).push(" AND s.key");
+            push_keys(&mut statement, keys);
+            let statement = statement.build().persistent(HAS_ARRAYS || keys.len() == 1);
+            secrets.extend(self.all("secrets", statement, record).await?);
         }
         sort(&mut secrets);
         Ok(secrets)
@@ -102,12 +97,22 @@ impl<C: Connected> SecretReads for Session<C> {
 #[async_trait]
 impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        let insert = Writes { statement: insertion, rows: rows_of_insertion };
+        let insert = Writes {
+            statement: insertion,
+            are_together: is_insertable_with,
+            rows: rows_of_insertion,
+            has_arrays: HAS_ARRAYS,
+        };
         self.write_all(secrets, insert, StoreError::Duplicate).await
     }
 
     async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        let replace = Writes { statement: replacement, rows: rows_of_replacement };
+        let replace = Writes {
+            statement: replacement,
+            are_together: |_, _| true,
+            rows: rows_of_replacement,
+            has_arrays: false,
+        };
         self.write_all(secrets, replace, StoreError::Stale).await
     }
 
@@ -165,9 +170,13 @@ impl SecretWrites for Session<Transaction> {
 #[derive(Clone, Copy)]
 struct Writes {
     statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
+    /// Function that is true if one statement can write two adjacent secrets.
+    are_together: fn(&SecretRecord, &SecretRecord) -> bool,
     /// Function that returns the number of rows that must be affected, from the numbers of secrets
     /// and of their environments.
     rows: fn(usize, usize) -> usize,
+    /// True if the parameters are arrays ([`HAS_ARRAYS`]).
+    has_arrays: bool,
 }
 
 impl Session<Transaction> {
@@ -203,9 +212,10 @@ async fn write_each(
     writes: Writes,
     refusal: fn(Subject) -> StoreError,
 ) -> StoreResult<()> {
-    for secrets in secrets.chunks(BATCH) {
+    let groups = secrets.chunk_by(|one, other| (writes.are_together)(one, other));
+    for secrets in groups.flat_map(|group| group.chunks(BATCH)) {
         let mut statement = (writes.statement)(secrets);
-        let statement = statement.build().persistent(secrets.len() == 1);
+        let statement = statement.build().persistent(writes.has_arrays || secrets.len() == 1);
         let written = statement.execute(&mut *connection).await.map_err(failed)?;
         let environments: BTreeSet<_> = secrets.iter().map(|secret| secret.environment).collect();
         let expected = (writes.rows)(secrets.len(), environments.len());
