@@ -72,6 +72,15 @@ pub(crate) async fn of(
             let call = move |_| Call::get(own.clone(), "env_wrong");
             Work { status: StatusCode::UNAUTHORIZED, ..reading(CONNECTIONS, "unauthorized", call) }
         }),
+        ("mistyped credential", {
+            let (own, mistyped) = (own.clone(), mistyped(&token));
+            let call = move |_| Call::get(own.clone(), &mistyped);
+            Work { status: StatusCode::UNAUTHORIZED, ..reading(CONNECTIONS, "unauthorized", call) }
+        }),
+        ("unknown path", {
+            let call = get("/api/v1/unknown".to_owned());
+            Work { status: StatusCode::NOT_FOUND, ..reading(CONNECTIONS, "not_found", call) }
+        }),
         ("unknown secret", {
             let call = get(format!("{flat}/NONE"));
             Work { status: StatusCode::NOT_FOUND, ..reading(CONNECTIONS, "not_found", call) }
@@ -97,6 +106,13 @@ pub(crate) async fn of(
         works.push(("import of 100", importing(&account).await?));
     }
     Ok(works)
+}
+
+/// Returns a service token with another last character, which the service refuses without a lookup
+/// because of its checksum.
+fn mistyped(token: &str) -> String {
+    let last = if token.ends_with('0') { '1' } else { '0' };
+    format!("{}{last}", &token[..token.len() - 1])
 }
 
 /// Returns the requests that create secrets, each with a new key.
