@@ -26,5 +26,7 @@ pub mod secret_text;
 pub mod serve;
 #[cfg(feature = "server")]
 mod similar;
+#[cfg(all(test, feature = "server"))]
+mod test_folder;
 #[cfg(feature = "testing")]
 pub mod testing;

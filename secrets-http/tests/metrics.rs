@@ -58,7 +58,7 @@ async fn serve(
     token: String,
     rates: Rates,
 ) -> App {
-    let folder = TempDir::new().unwrap();
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = Location::Sqlite(folder.path().join("secrets.db"));
     let store = open_with(&file, StoreOptions::default()).await.unwrap();
     let builder = Service::builder(store, &Key::generate()).clock(Arc::clone(&clock));

@@ -98,8 +98,10 @@ fn invalid(path: &Path) -> Cause {
 }
 
 #[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     fn epoch(number: u64) -> Epoch {
         Epoch { instance: Uuid::from_u128(7).into(), number }
@@ -107,7 +109,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_epoch_is_stored_in_a_file() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(folder()).unwrap();
         let file = EpochFile::new(folder.path().join("epoch"));
 
         assert_eq!(file.load().await.unwrap(), None);
@@ -120,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_with_something_else_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(folder()).unwrap();
         let path = folder.path().join("epoch");
         let file = EpochFile::new(path.clone());
         let id = Uuid::from_u128(7);

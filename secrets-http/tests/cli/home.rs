@@ -33,7 +33,7 @@ pub(crate) struct Ended {
 impl Home {
     /// Creates an empty home folder with a working folder in it.
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         Self { folder, variables: Vec::new() }
     }

@@ -107,7 +107,7 @@ const NAMES: [&str; 4] = ["first", "second", "third_value", "edited"];
 
 impl Session {
     fn new() -> Self {
-        let outside = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let home = Home::new();
         let below = |name: &str| {
             let path = home.folder().join(name);

@@ -24,7 +24,7 @@ impl Screen {
     pub(crate) fn start_with(home: &Home, shell: &str) -> Self {
         // Each terminal has its own tmux server, because a shared server that is ending would also
         // end a new session.
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let socket = folder.path().join("tmux").display().to_string();
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap();
         let path = std::env::join_paths(

@@ -26,7 +26,7 @@ impl Server {
 
     /// Starts a server with additional environment variables.
     pub(crate) fn start_with(variables: &[(&str, &str)]) -> Self {
-        let data = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let folder = data.path().join("data");
         let (child, url, token) = spawn(&folder, "127.0.0.1:0", variables);
         Self { child, url, token, folder, _data: data }

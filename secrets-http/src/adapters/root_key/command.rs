@@ -110,11 +110,12 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::test_folder::test_folder;
 
     /// Checks that the programs which a command has started end with it.
     #[tokio::test]
     async fn a_command_that_does_not_end_is_killed_with_all_its_programs() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(test_folder()).unwrap();
         let ids = folder.path().join("ids");
         let script = format!("echo $$ > '{0}'; sleep 600 & echo $! >> '{0}'; wait", ids.display());
         let words = ["sh", "-c", &script].map(str::to_owned);

@@ -256,10 +256,11 @@ fn unusable_key(reason: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::test_folder;
 
     #[test]
     fn a_key_file_of_another_process_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(test_folder()).unwrap();
         let path = folder.path().join(ROOT_KEY);
         let key = create_key_file(&path).unwrap();
 

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::program::logs::LogFormat;
+use crate::test_folder::test_folder;
 
 mod refusals;
 
@@ -52,11 +53,7 @@ fn served(line: &str, others: &[&str]) -> Result<Settings, Failure> {
 }
 
 fn file(text: &str) -> NamedTempFile {
-    // The test program is the file `PROFILE/deps/TEST` in the target folder.
-    let program = std::env::current_exe().unwrap();
-    let folder = program.ancestors().nth(3).unwrap().join("test/tmp");
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut file = NamedTempFile::new_in(folder).unwrap();
+    let mut file = NamedTempFile::new_in(test_folder()).unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file
 }

@@ -140,7 +140,7 @@ fn an_unreadable_path_that_may_be_a_secret_is_not_repeated() {
 
 #[test]
 fn a_file_that_does_not_exist_is_named_if_its_folder_exists() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir_in(test_folder()).unwrap();
     let path = folder.path().join("root-key");
 
     let message =
