@@ -115,7 +115,7 @@ await_server() {
 }
 
 # Prints the names of optional servers that were missing.
-tell_absent() {
+print_absent() {
     [ ! -e "${SECRETS_TEST_SERVERS-}/without-mysql" ] ||
         echo "MySQL is not available (see $SECRETS_TEST_LOGS/target-mysql.log): rotation was tested without it"
 }
