@@ -39,30 +39,34 @@ impl Context<'_, Read> {
     pub async fn team(
         &mut self,
         team: TeamId,
-        wanted: Permission,
+        permission: Permission,
         unknown: Error,
     ) -> Result<TeamScope> {
-        self.resolve_team(team, wanted, unknown).await
+        self.resolve_team(team, permission, unknown).await
     }
 
     /// Resolves a project and authorizes the caller.
-    pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
-        self.resolve_project(path, wanted).await
+    pub async fn project(
+        &mut self,
+        path: &ProjectRef,
+        permission: Permission,
+    ) -> Result<ProjectScope> {
+        self.resolve_project(path, permission).await
     }
 
     /// Resolves an environment and authorizes the caller.
     pub async fn environment(
         &mut self,
         path: &EnvironmentPath,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<EnvironmentScope> {
-        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
+        Ok(self.resolve(path, permission, Selection::None).await?.0.scope)
     }
 
     /// Resolves an environment for reading, with the selected secrets of the environment and its
     /// ancestors.
-    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
-        let view = self.view_of_any_size(path, wanted).await?;
+    pub async fn view(&mut self, path: &EnvironmentPath, selection: Selection<'_>) -> Result<View> {
+        let view = self.view_of_any_size(path, selection).await?;
         let bytes = chain_size(&view.chain);
         check_size(self.memory.total, bytes, self.options().max_answer_bytes)?;
         // Reserve the memory before decryption, which takes several times the size.
@@ -73,9 +77,9 @@ impl Context<'_, Read> {
     async fn view_of_any_size(
         &mut self,
         path: &EnvironmentPath,
-        wanted: Selection<'_>,
+        selection: Selection<'_>,
     ) -> Result<View> {
-        let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
+        let (view, _) = self.resolve(path, Permission::Read, selection).await?;
         check_chain(&view.chain)?;
         Ok(view)
     }
@@ -88,10 +92,10 @@ impl Context<'_, Read> {
     pub(crate) async fn view_if_readable(
         &mut self,
         path: &EnvironmentPath,
-        wanted: Selection<'_>,
+        selection: Selection<'_>,
     ) -> Result<Option<View>> {
         let context = mem::take(&mut self.audit);
-        let view = self.view_of_any_size(path, wanted).await;
+        let view = self.view_of_any_size(path, selection).await;
         self.audit = context;
         match (view, &self.caller.who) {
             (Ok(view), _) => Ok(Some(view)),
@@ -123,12 +127,12 @@ impl Context<'_, Write> {
     pub async fn locked_team(
         &mut self,
         team: TeamId,
-        wanted: Permission,
+        permission: Permission,
         unknown: Error,
     ) -> Result<TeamScope> {
-        self.resolve_team(team, wanted, unknown).await?;
+        self.resolve_team(team, permission, unknown).await?;
         lock(self, Lock::Team(team), Subject::Team).await?;
-        self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
+        self.resolve_team(team, permission, Error::NotFound(Subject::Team)).await
     }
 
     /// Resolves and locks any team for an operator of this service, who need not be a member of the
@@ -148,11 +152,11 @@ impl Context<'_, Write> {
     pub async fn locked_project(
         &mut self,
         path: &ProjectRef,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<ProjectScope> {
-        let project = self.resolve_project(path, wanted).await?.project.id;
+        let project = self.resolve_project(path, permission).await?.project.id;
         lock(self, Lock::Project(project), Subject::Project).await?;
-        self.resolve_project(&ProjectRef::Id(project), wanted).await
+        self.resolve_project(&ProjectRef::Id(project), permission).await
     }
 
     /// Resolves a deleted project that can still be restored, locks its team, and authorizes the
@@ -170,10 +174,10 @@ impl Context<'_, Write> {
     pub async fn locked_environment(
         &mut self,
         path: &EnvironmentPath,
-        wanted: Permission,
+        permission: Permission,
         rows: &[LockedRow],
     ) -> Result<EnvironmentScope> {
-        Ok(self.locked_view(path, (wanted, Selection::None), rows).await?.scope)
+        Ok(self.locked_view(path, (permission, Selection::None), rows).await?.scope)
     }
 
     /// Resolves an environment, locks the given rows, and authorizes the caller, like
@@ -182,13 +186,13 @@ impl Context<'_, Write> {
     pub(crate) async fn locked_view(
         &mut self,
         path: &EnvironmentPath,
-        (wanted, selection): (Permission, Selection<'_>),
+        (permission, selection): (Permission, Selection<'_>),
         rows: &[LockedRow],
     ) -> Result<View> {
         let is_exclusive = self.engine.store().is_exclusive();
         // Otherwise, the secrets are loaded after the locks.
         let first = if is_exclusive { selection } else { Selection::None };
-        let (mut view, _) = self.resolve(path, wanted, first).await?;
+        let (mut view, _) = self.resolve(path, permission, first).await?;
         let scope = &mut view.scope;
         for row in rows {
             let locked = self.lock_all(&row.locks(scope)).await;
@@ -203,7 +207,7 @@ impl Context<'_, Write> {
         }
         // Resolve by ID, because another environment may have taken the name since then.
         let path = EnvironmentPath::new(ProjectRef::Id(scope.project.id), scope.environment.id);
-        Ok(self.resolve(&path, wanted, selection).await?.0)
+        Ok(self.resolve(&path, permission, selection).await?.0)
     }
 
     /// Locks environments of a project in the order of their IDs, and authorizes the caller in each
@@ -212,16 +216,16 @@ impl Context<'_, Write> {
         &mut self,
         project: &ProjectRef,
         environments: &BTreeSet<EnvironmentId>,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<Vec<EnvironmentScope>> {
         let locks: Vec<_> = environments.iter().map(|of| Lock::Environment(*of)).collect();
         let locked = self.lock_all(&locks).await;
         locked.map_err(|error| error.or_not_found(Subject::Environment))?;
-        let scopes = authorize_each(self, project, environments, wanted).await?;
+        let scopes = authorize_each(self, project, environments, permission).await?;
         match scopes.first() {
             Some(scope) if scope.plan.limit(Quota::StoredBytes).is_some() => {
                 self.lock(Lock::TeamSize(scope.project.team)).await?;
-                authorize_each(self, project, environments, wanted).await
+                authorize_each(self, project, environments, permission).await
             }
             _ => Ok(scopes),
         }
@@ -264,9 +268,9 @@ impl<A: Access> Context<'_, A> {
     pub(crate) async fn known_environment(
         &mut self,
         path: &EnvironmentPath,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<EnvironmentRecord> {
-        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
+        Ok(self.resolve(path, permission, Selection::None).await?.0.scope.environment)
     }
 
     /// Resolves an environment for reading, with the secrets of the given keys in the environment
@@ -305,7 +309,7 @@ impl<A: Access> Context<'_, A> {
     async fn resolve_team(
         &mut self,
         team: TeamId,
-        wanted: Permission,
+        permission: Permission,
         unknown: Error,
     ) -> Result<TeamScope> {
         let user = self.caller.person()?.id;
@@ -313,7 +317,7 @@ impl<A: Access> Context<'_, A> {
         self.audit.team = Some(team);
         self.audit.is_anonymized = membership.role.is_none();
         let role = membership.role.ok_or(NOT_A_MEMBER)?;
-        if wanted == Permission::Manage && !role.manages() {
+        if permission == Permission::Manage && !role.manages() {
             return Err(MANAGERS_ONLY);
         }
         team_rate::count(self, team).await?;
@@ -325,11 +329,11 @@ impl<A: Access> Context<'_, A> {
     async fn resolve_project(
         &mut self,
         path: &ProjectRef,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<ProjectScope> {
         let principal = self.caller.principal()?;
         let found = self.reads().project(path, principal).await?;
-        self.project_scope(found, wanted).await
+        self.project_scope(found, permission).await
     }
 
     /// Authorizes the caller for the project in `found`, which is already loaded. `None` is
@@ -337,11 +341,11 @@ impl<A: Access> Context<'_, A> {
     async fn project_scope(
         &mut self,
         found: Option<ProjectRelation>,
-        wanted: Permission,
+        permission: Permission,
     ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.audit.set_project(&found.project, &self.caller.who, found.relation);
-        allow(&self.caller.who, found.relation, wanted)?;
+        allow(&self.caller.who, found.relation, permission)?;
         team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
         Ok(ProjectScope { project: found.project, plan, relation: found.relation })
@@ -353,10 +357,10 @@ impl<A: Access> Context<'_, A> {
         &mut self,
         path: &EnvironmentPath,
         permission: Permission,
-        wanted: Selection<'_>,
+        selection: Selection<'_>,
     ) -> Result<(View, Relation)> {
         let principal = self.caller.principal()?;
-        let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
+        let resolved = self.reads().resolve_environment(path, principal, selection).await?;
         let ResolvedEnvironment { project, plan, relation, key, chain } =
             resolved.ok_or(Error::NotFound(Subject::Project))?;
         self.audit.set_project(&project, &self.caller.who, relation);
@@ -382,10 +386,10 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission `wanted` in the environment of `link`, which is
+    /// Fails unless the caller has the permission `permission` in the environment of `link`, which is
     /// one element of an inheritance chain.
-    fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
+    fn allow_in(&self, link: &ChainLink, relation: Relation, permission: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
-        allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
+        allow_in(&self.caller.who, relation, (link.granted, otherwise), permission)
     }
 }

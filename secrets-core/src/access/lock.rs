@@ -65,12 +65,12 @@ pub(super) async fn authorize_each(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
     environments: &BTreeSet<EnvironmentId>,
-    wanted: Permission,
+    permission: Permission,
 ) -> Result<Vec<EnvironmentScope>> {
     let mut scopes = Vec::with_capacity(environments.len());
     for environment in environments {
         let path = EnvironmentPath::new(project.clone(), *environment);
-        scopes.push(cx.resolve(&path, wanted, Selection::None).await?.0.scope);
+        scopes.push(cx.resolve(&path, permission, Selection::None).await?.0.scope);
     }
     Ok(scopes)
 }

@@ -17,13 +17,13 @@ pub(super) fn allow_in(
     who: &Who,
     relation: Relation,
     (granted, otherwise): (Option<MemberAccess>, MemberAccess),
-    wanted: Permission,
+    permission: Permission,
 ) -> Result<()> {
-    let Relation::Member(role) = relation else { return allow(who, relation, wanted) };
-    if role.manages() || MemberAccess::of(role, granted, otherwise).allows(wanted) {
+    let Relation::Member(role) = relation else { return allow(who, relation, permission) };
+    if role.manages() || MemberAccess::of(role, granted, otherwise).allows(permission) {
         return Ok(());
     }
-    Err(match wanted {
+    Err(match permission {
         Permission::Manage => MANAGERS_ONLY,
         Permission::Grant => ADMINS_ONLY,
         _ => NO_ACCESS,
@@ -32,15 +32,15 @@ pub(super) fn allow_in(
 
 /// Fails unless the caller has the permission in a project, by role or by the permissions of the
 /// service token.
-pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result<()> {
+pub(super) fn allow(who: &Who, relation: Relation, permission: Permission) -> Result<()> {
     match (relation, who) {
-        (Relation::Member(role), _) => match wanted {
+        (Relation::Member(role), _) => match permission {
             Permission::See | Permission::Contribute => Ok(()),
             _ if role.manages() => Ok(()),
             Permission::Manage => Err(MANAGERS_ONLY),
             Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
         },
-        (Relation::Token, Who::Token(token)) => match wanted {
+        (Relation::Token, Who::Token(token)) => match permission {
             Permission::See => Ok(()),
             Permission::Read if token.can_read => Ok(()),
             Permission::Write if token.can_write => Ok(()),

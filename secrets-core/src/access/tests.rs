@@ -30,7 +30,7 @@ fn service_token(can_read: bool, can_write: bool) -> Who {
 /// Calls `check` with each permission, in the order of [`PERMISSIONS`]. Returns 1 for each
 /// permission for which `check` succeeds, and 0 for the others.
 fn allowed(check: impl Fn(Permission) -> Result<(), Error>) -> [u8; 6] {
-    PERMISSIONS.map(|wanted| u8::from(check(wanted).is_ok()))
+    PERMISSIONS.map(|permission| u8::from(check(permission).is_ok()))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_relation_to_a_project_gives_its_permissions_alone() {
         (&service_token(false, false), Relation::Token, [1, 0, 0, 0, 0, 0]),
         (&service_token(true, true), Relation::None, [0; 6]),
     ] {
-        let found = allowed(|wanted| allow(who, relation, wanted));
+        let found = allowed(|permission| allow(who, relation, permission));
 
         assert_eq!(found, expected, "{relation:?}");
     }
@@ -75,7 +75,7 @@ fn the_access_of_a_member_in_an_environment_gives_its_permissions_alone() {
         let relation = Relation::Member(role);
         let access = (granted, otherwise);
 
-        let found = allowed(|wanted| allow_in(&Who::Anonymous, relation, access, wanted));
+        let found = allowed(|permission| allow_in(&Who::Anonymous, relation, access, permission));
 
         assert_eq!(found, expected, "{role:?} {granted:?} {otherwise:?}");
     }
@@ -86,7 +86,7 @@ fn the_access_of_members_gives_a_token_no_permission() {
     let token = service_token(true, false);
     let access = (Some(MemberAccess::Admin), MemberAccess::Admin);
 
-    let found = allowed(|wanted| allow_in(&token, Relation::Token, access, wanted));
+    let found = allowed(|permission| allow_in(&token, Relation::Token, access, permission));
 
     assert_eq!(found, [1, 1, 0, 0, 0, 0]);
 }
@@ -96,7 +96,7 @@ fn a_refusal_names_who_may() {
     let member = Relation::Member(Role::Member);
     let nothing = (None, MemberAccess::None);
     let both = service_token(false, false);
-    let in_environment = |wanted| allow_in(&Who::Anonymous, member, nothing, wanted);
+    let in_environment = |permission| allow_in(&Who::Anonymous, member, nothing, permission);
 
     for (refused, reason) in [
         (in_environment(Permission::Manage), "only an owner or admin of the team may do this"),

@@ -25,8 +25,8 @@ impl Operation for RemoveMember {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
         let leaves = self.user == Some(cx.caller.person()?.id);
-        let wanted = if leaves { Permission::See } else { Permission::Manage };
-        let scope = cx.locked_team(team, wanted, unknown()).await?;
+        let permission = if leaves { Permission::See } else { Permission::Manage };
+        let scope = cx.locked_team(team, permission, unknown()).await?;
         let members = cx.reads().members(&[team]).await?;
         let member = member(&members, self.user)?;
         if member.role == Role::Owner && scope.role != Role::Owner {

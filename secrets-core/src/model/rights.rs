@@ -68,8 +68,8 @@ impl MemberAccess {
     }
 
     /// True if this access level includes the permission in an environment.
-    pub(crate) fn allows(self, wanted: Permission) -> bool {
-        match wanted {
+    pub(crate) fn allows(self, permission: Permission) -> bool {
+        match permission {
             Permission::See | Permission::Read | Permission::Contribute => self >= Self::Read,
             Permission::Write => self >= Self::Write,
             Permission::Grant => self >= Self::Admin,

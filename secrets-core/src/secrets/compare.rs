@@ -121,10 +121,10 @@ fn names(reference: &EnvironmentRef, environment: &EnvironmentRecord) -> bool {
 async fn readable(
     cx: &mut Context<'_, Read>,
     environment: EnvironmentRecord,
-    wanted: Selection<'_>,
+    selection: Selection<'_>,
 ) -> Result<Readable> {
     let path = EnvironmentPath::new(environment.project, environment.id);
-    let view = cx.view_if_readable(&path, wanted).await?;
+    let view = cx.view_if_readable(&path, selection).await?;
     let rotations = match &view {
         Some(_) => cx.reads().rotations(environment.id).await?,
         None => Vec::new(),

@@ -19,8 +19,8 @@ pub(crate) async fn effective_secret(
     at: &EnvironmentPath,
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, Visible)> {
-    let wanted = key.0.as_ref().map_or(Selection::None, Selection::Key);
-    let mut view = cx.view(at, wanted).await?;
+    let selection = key.0.as_ref().map_or(Selection::None, Selection::Key);
+    let mut view = cx.view(at, selection).await?;
     let seen = visible(&mut view).into_iter().next().ok_or(SECRET_NOT_FOUND)?;
     if seen.secret.hidden {
         verify_hidden(cx, &view.scope, &seen).await?;
@@ -56,8 +56,8 @@ pub(super) async fn locked_secret(
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, SecretRecord)> {
     let selection = key.0.as_ref().map_or(Selection::None, Selection::OwnKey);
-    let wanted = (Permission::Write, selection);
-    let View { scope, chain, .. } = cx.locked_view(at, wanted, &[LockedRow::Secrets]).await?;
+    let access = (Permission::Write, selection);
+    let View { scope, chain, .. } = cx.locked_view(at, access, &[LockedRow::Secrets]).await?;
     let own = chain.into_iter().next().and_then(|link| link.secrets.into_iter().next());
     let secret = own.ok_or(SECRET_NOT_FOUND)?;
     Ok((scope, Arc::unwrap_or_clone(secret)))
