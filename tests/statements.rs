@@ -187,7 +187,7 @@ const OF_NO_REQUEST: [&str; 3] =
     ["SELECT set_config(", "PRAGMA ", "WITH moved AS (INSERT INTO changed_counters_"];
 
 /// Log subscriber that records the summary of each SQL statement in the log of the SQL driver,
-/// except those [of no request](OF_NO_REQUEST).
+/// except the statements in [`OF_NO_REQUEST`].
 struct Listener;
 
 impl Subscriber for Listener {

@@ -66,8 +66,7 @@ pub enum WorkItem {
     RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
-    /// Sending deliveries to the receiver of a webhook. It fails if the receiver does not accept
-    /// them.
+    /// Receiver of a webhook, which fails if it does not accept deliveries.
     WebhookReceiver(WebhookId),
     /// The last run of the background worker with this name.
     Worker(&'static str),

@@ -143,7 +143,7 @@ fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
 /// Maximum length of an escaped character, such as `\U0001f511` in YAML, in bytes.
 const MAX_ESCAPED: usize = 10;
 
-/// True if a format may write the character with more than two bytes for each of its own.
+/// True if a format may write the character with more than twice as many bytes as UTF-8 needs.
 fn is_escaped(c: char) -> bool {
     c.is_control() || matches!(c, '\'' | '^' | '\\') || !(c.is_ascii() || c.is_alphanumeric())
 }

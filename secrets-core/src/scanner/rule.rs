@@ -27,7 +27,7 @@ pub struct Rule {
     pub(super) group: usize,
     /// Minimum entropy of the credential, in bits per character.
     pub(super) entropy: f64,
-    /// Part of the text around a keyword that is searched.
+    /// Part of the text, around a keyword, in which the rule searches for the credential.
     pub(super) reach: Reach,
     /// True if the rule skips placeholders such as `changeme`.
     pub(super) skips_stand_ins: bool,

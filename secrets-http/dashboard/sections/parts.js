@@ -98,7 +98,7 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
 </div>`;
 
 /**
- * What the user may do at a place: `isAdmin` as in `Place`, numbers of environments that the user may read and write,
+ * Permissions of the user at a place: `isAdmin` as in `Place`, numbers of environments that the user may read and write,
  * of the team's projects, of other sessions and of staged changes. Numbers that are not known are absent.
  * @typedef {{ isAdmin?: boolean, readable?: number, writable?: number, projects?: number, others?: number, changes?: number,
  *   hasGrid?: boolean }} Rights
