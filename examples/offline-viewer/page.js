@@ -84,7 +84,7 @@
     }
   }
 
-  function tell(place, problem) {
+  function showMessage(place, problem) {
     $(place).hidden = !problem;
     [$(`${place}-title`).textContent, $(`${place}-text`).textContent] = problem ?? ["", ""];
   }
@@ -92,12 +92,12 @@
   // Shows a problem with one field and focuses the field.
   function refuse(id, title, text) {
     $(id).setAttribute("aria-invalid", "true");
-    tell("problem", [title, text]);
+    showMessage("problem", [title, text]);
     $(id).focus();
   }
 
   function clearProblem() {
-    tell("problem");
+    showMessage("problem");
     for (const id of ["file", "secret", "signer"]) $(id).removeAttribute("aria-invalid");
   }
 
@@ -177,7 +177,7 @@
     say("");
     if (error.kind === "cancelled") return;
     if (error.kind !== "invalid") {
-      tell("problem", problemOf(error, given));
+      showMessage("problem", problemOf(error, given));
       if (error.kind === "untrusted") $("signing").open = true;
       return $({ no_recipient: "secret", untrusted: "signer" }[error.kind] ?? "file").focus();
     }
@@ -309,7 +309,7 @@
   const NAMES = { dotenv: "secrets.env", json: "secrets.json", yaml: "secrets.yaml", shell: "secrets.sh", docker: "docker.env", csv: "secrets.csv", k8s: "secret.k8s.yaml" };
 
   async function download() {
-    tell("unfit");
+    showMessage("unfit");
     const format = $("format").value;
     const secrets = bundle.secrets.map(({ key, value }) => ({ key, value }));
     try {
@@ -321,7 +321,7 @@
     } catch ({ kind, fields = [] }) {
       if (kind === "cancelled") return;
       const keys = fields.map(({ field, message }) => `${field} ${message}`).join("; ");
-      tell("unfit", ["This format cannot represent all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
+      showMessage("unfit", ["This format cannot represent all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
     }
   }
 
@@ -333,7 +333,7 @@
     $("facts").replaceChildren();
     $("filter").value = "";
     $("none").hidden = true;
-    tell("unfit");
+    showMessage("unfit");
     clearProblem();
     $("form").reset();
     $("form").hidden = false;

@@ -61,7 +61,7 @@ const vectors = JSON.parse(readFileSync(new URL("../../tests/vectors/bundle.json
 const ours = vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
 const phrase = { bundle: ours.bundle, passphrase: ours.unlock.text, now: ours.now };
 
-function tell(where, { secrets, bytes, opened, plain, derived }) {
+function report(where, { secrets, bytes, opened, plain, derived }) {
   const round = (value) => value.toFixed(2);
   console.log(
     `${where}: ${secrets} secrets, ${bytes} bytes, open in ${round(opened)} ms; AES-256-GCM by WebCrypto ` +
@@ -75,7 +75,7 @@ if (flags.includes("--save")) {
   console.log(key);
 }
 const { openBundle } = await import(pathToFileURL(join(packed, "bundle.node.js")));
-tell(`Node.js ${process.versions.node}`, await measure(openBundle, bytes, key, phrase));
+report(`Node.js ${process.versions.node}`, await measure(openBundle, bytes, key, phrase));
 
 if (flags.includes("--chromium")) {
   const page = `<!doctype html><title>bench</title>`;
@@ -92,7 +92,7 @@ if (flags.includes("--chromium")) {
       key,
       phrase,
     );
-    tell(/Chrome\/[\d.]+/.exec(userAgent)[0], figures);
+    report(/Chrome\/[\d.]+/.exec(userAgent)[0], figures);
   } finally {
     await browser.close();
     await server.close();

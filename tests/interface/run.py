@@ -21,7 +21,7 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 BIN = Path(sys.executable).parent
 
 # Values of `SECRETS_ENVELOPE`.
-NAMED, BOTH = "named", "both"
+ENVELOPE_NAMED, ENVELOPE_BOTH = "named", "both"
 
 # Minimum number of test cases of all tests together.
 LEAST = 10_000
@@ -44,22 +44,22 @@ VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples",
 
 # Callers by name: envelope, source of the credential, and options. The slowest callers come first.
 CALLERS = {
-    "person": (NAMED, lambda world: world.person, ENDLESS),
-    "token": (NAMED, lambda world: world.service_token, ENDLESS),
+    "person": (ENVELOPE_NAMED, lambda world: world.person, ENDLESS),
+    "token": (ENVELOPE_NAMED, lambda world: world.service_token, ENDLESS),
     "session": (
-        NAMED,
+        ENVELOPE_NAMED,
         World.session,
         [*ENDLESS, *VALID, "--exclude-operation-id", REVOKE, "--exclude-operation-id", "signOut"],
     ),
-    "nobody": (NAMED, lambda world: None, [*ENDLESS, *VALID]),
-    "person-both": (BOTH, lambda world: world.person, [*ENDLESS, *VALID]),
+    "nobody": (ENVELOPE_NAMED, lambda world: None, [*ENDLESS, *VALID]),
+    "person-both": (ENVELOPE_BOTH, lambda world: world.person, [*ENDLESS, *VALID]),
     "token-both": (
-        BOTH,
+        ENVELOPE_BOTH,
         lambda world: world.service_token,
         # Only the operations that need a service token.
         [*VALID, "--include-path-regex", "^/api/v1/eso/"],
     ),
-    "session-that-ends": (NAMED, World.session, ["--include-operation-id", REVOKE]),
+    "session-that-ends": (ENVELOPE_NAMED, World.session, ["--include-operation-id", REVOKE]),
 }
 
 
@@ -97,7 +97,7 @@ def test_caller(program, log, folder, name):
     folder.mkdir(exist_ok=True)
     config, report = folder / "schemathesis.toml", folder / "report.ndjson"
     # Reports are written only if needed, because a report takes a sixth of the time.
-    reports = ["--report", "ndjson", "--report-ndjson-path", report] if envelope == BOTH else []
+    reports = ["--report", "ndjson", "--report-ndjson-path", report] if envelope == ENVELOPE_BOTH else []
     # Each caller has a new store, so that all names are free.
     with Service(program, log.with_suffix(f".{name}.log"), envelope) as service:
         world = World(service, name)
@@ -155,7 +155,7 @@ def main(program, log, folder):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         callers = [pool.submit(test_caller, program, log, folder, name) for name in CALLERS]
         documents = [
-            pool.submit(test_document, program, log, folder, envelope) for envelope in [NAMED, BOTH]
+            pool.submit(test_document, program, log, folder, envelope) for envelope in [ENVELOPE_NAMED, ENVELOPE_BOTH]
         ]
         for test in documents:
             more_passed, failures = test.result()

@@ -40,7 +40,7 @@ impl WebhookSecret {
 
     /// Recreates a webhook secret from its stored string. Fails if the string is not a valid
     /// secret.
-    pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
+    pub(crate) fn from_stored(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }
 
@@ -97,7 +97,7 @@ mod tests {
     fn a_message_is_signed_as_published() {
         // Computed with another implementation of HMAC.
         let key = STANDARD.encode([7; 32]);
-        let secret = WebhookSecret::kept(format!("whsec_{key}")).unwrap();
+        let secret = WebhookSecret::from_stored(format!("whsec_{key}")).unwrap();
 
         let signature = secret.sign("msg_1", 1_649_367_553, br#"{"type":"webhook.test"}"#);
 
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn an_invalid_signing_secret_is_refused() {
         for text in ["", "whsec_", "whsec_AAAA", "whsec_!", "AAAA"] {
-            assert!(WebhookSecret::kept(text.to_owned()).is_err(), "{text}");
+            assert!(WebhookSecret::from_stored(text.to_owned()).is_err(), "{text}");
         }
         let drawn = WebhookSecret::draw();
-        assert!(WebhookSecret::kept(drawn.reveal().to_owned()).is_ok());
+        assert!(WebhookSecret::from_stored(drawn.reveal().to_owned()).is_ok());
         assert_ne!(drawn.reveal(), WebhookSecret::draw().reveal());
     }
 }

@@ -88,8 +88,8 @@ impl<'a> Sealer<'a> {
 
 impl Sealer<'_> {
     /// Encrypts the plaintext of a record with the newest encryption key of the project.
-    pub(crate) fn seal(&self, kept: SealedField, text: &Plaintext) -> Sealed {
-        Sealed::seal(self.key, &self.context(kept), text)
+    pub(crate) fn seal(&self, field: SealedField, text: &Plaintext) -> Sealed {
+        Sealed::seal(self.key, &self.context(field), text)
     }
 
     /// Decrypts a record. Uses the version of the project's encryption key that encrypted the
@@ -97,16 +97,16 @@ impl Sealer<'_> {
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
-        kept: SealedField,
+        field: SealedField,
         sealed: &Sealed,
     ) -> Result<Plaintext> {
-        let context = self.context(kept);
+        let context = self.context(field);
         let newest = (self.project, self.key);
         records::open(self.keyring, reads, newest, sealed, &context).await
     }
 
-    fn context(&self, kept: SealedField) -> RecordContext<'static> {
-        kept.context(self.keyring.instance(), self.project, self.environment)
+    fn context(&self, field: SealedField) -> RecordContext<'static> {
+        field.context(self.keyring.instance(), self.project, self.environment)
     }
 }
 

@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestError, TestRunner};
-use secrets_core::testing::fuzz::Target;
+use secrets_core::testing::fuzz::FuzzTarget;
 
 /// Number of random inputs of each target, unless [`CASES_VARIABLE`] is set.
 const CASES: u32 = 400;
@@ -42,7 +42,7 @@ enum Edit {
 
 /// Runs each function over its corpus and over random inputs. Panics with the names of the targets
 /// that failed.
-pub(crate) fn run(targets: &[Target]) {
+pub(crate) fn run(targets: &[FuzzTarget]) {
     let failed: Vec<_> = thread::scope(|scope| {
         let spawn = |target| scope.spawn(move || run_target(target));
         let threads: Vec<_> = targets.iter().map(spawn).collect();
@@ -52,7 +52,7 @@ pub(crate) fn run(targets: &[Target]) {
     assert!(failed.is_empty(), "failed: {failed:?}");
 }
 
-fn run_target((name, function): &Target) {
+fn run_target((name, function): &FuzzTarget) {
     let corpus = corpus(name);
     for (file, input) in &corpus {
         let outcome = catch_unwind(AssertUnwindSafe(|| function(input)));
@@ -140,7 +140,7 @@ impl Edit {
 
 /// Checks that each target of a crate has a program in `fuzz/fuzz_targets`, an entry in
 /// `fuzz/Cargo.toml` and a corpus, and that each program of the crate belongs to a target.
-pub(crate) fn assert_complete(package: &str, targets: &[Target]) {
+pub(crate) fn assert_complete(package: &str, targets: &[FuzzTarget]) {
     let manifest = fs::read_to_string(folder().join("Cargo.toml")).unwrap();
     for (name, _) in targets {
         let program = fs::read_to_string(program(name)).unwrap_or_default();

@@ -22,7 +22,7 @@ struct Recorded {
     bytes: Mutex<Vec<u64>>,
     /// Total size of the reservations of accounts, in bytes.
     of_accounts: AtomicU64,
-    held: Arc<Held>,
+    held: Arc<HeldMemory>,
     is_used_up: AtomicBool,
     /// True if reservations wait until the memory is free, which never happens.
     waits: AtomicBool,
@@ -30,14 +30,14 @@ struct Recorded {
 
 /// Memory that accounts hold at the same time, in bytes.
 #[derive(Default)]
-struct Held {
+struct HeldMemory {
     now: AtomicU64,
     most: AtomicU64,
 }
 
 /// Reservation of an account.
 struct Reservation {
-    held: Arc<Held>,
+    held: Arc<HeldMemory>,
     bytes: u64,
 }
 

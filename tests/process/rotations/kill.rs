@@ -152,12 +152,12 @@ killed! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
-    killed_while_disabling(World::new("kill_K12", &Target::all()).await, rounds()).await;
+    killed_while_disabling(World::new("kill_in_retire", &Target::all()).await, rounds()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
-    killed_while_rolling_back(World::new("kill_K13", &Target::all()).await, rounds()).await;
+    killed_while_rolling_back(World::new("kill_in_rollback", &Target::all()).await, rounds()).await;
 }
 
 /// Checks that a rotation recovers if the server program is killed while it disables the previous

@@ -36,12 +36,12 @@ killed! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
-    killed_while_disabling(world("K12", "rotate").await, rounds()).await;
+    killed_while_disabling(world("in-retire", "rotate").await, rounds()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
-    killed_while_rolling_back(world("K13", "rotate").await, rounds()).await;
+    killed_while_rolling_back(world("in-rollback", "rotate").await, rounds()).await;
 }
 
 /// Checks that a rotation completes if a call of the Lambda function changes the password only

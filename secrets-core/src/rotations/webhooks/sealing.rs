@@ -43,7 +43,7 @@ impl Receiver {
         // Do not include serde's error: it may quote the text.
         let unreadable = || Error::internal("stored webhook cannot be parsed");
         let read: Read = serde_json::from_str(text.reveal()).map_err(|_| unreadable())?;
-        let secret = WebhookSecret::kept(read.secret).map_err(Error::internal)?;
+        let secret = WebhookSecret::from_stored(read.secret).map_err(Error::internal)?;
         Ok(Self { url: read.url, secret })
     }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{kept, owned};
+use super::state::{owned, retained};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
 use crate::model::{Subject, Time, UserId};
@@ -59,7 +59,7 @@ impl DeviceLoginWrites for Session<Pending> {
 
     async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()> {
         let state = self.state_mut();
-        state.device_logins = kept(&state.device_logins, |login| login.user != Some(user));
+        state.device_logins = retained(&state.device_logins, |login| login.user != Some(user));
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl DeviceLoginWrites for Session<Pending> {
         let state = self.state_mut();
         let ended = state.device_logins.values().filter(|login| login.expires_at <= by);
         let ended: BTreeSet<_> = ended.map(|login| login.id).take(limit as usize).collect();
-        state.device_logins = kept(&state.device_logins, |login| !ended.contains(&login.id));
+        state.device_logins = retained(&state.device_logins, |login| !ended.contains(&login.id));
         Ok(ended.len() as u64)
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use imbl::OrdMap;
 
-use super::state::{KeyTimes, State, kept, owned, refers};
+use super::state::{KeyTimes, State, owned, refers, retained};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{EnvironmentId, Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
@@ -237,7 +237,7 @@ const PURGED: [PurgeRows; 7] = [
         let rotations: BTreeSet<_> = rotations.map(|one| one.id).collect();
         let attempts = state.attempts.values().filter(|one| rotations.contains(&one.rotation));
         let attempts: BTreeSet<_> = attempts.map(|one| one.id).take(limit).collect();
-        state.attempts = kept(&state.attempts, |one| !attempts.contains(&one.id));
+        state.attempts = retained(&state.attempts, |one| !attempts.contains(&one.id));
         Ok(attempts.len())
     },
     |state, _, environments, limit| {

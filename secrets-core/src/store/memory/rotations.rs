@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
-use super::state::{State, kept, owned, refers};
+use super::state::{State, owned, refers, retained};
 use super::{Pending, Session, Snapshot};
 use crate::model::rotations::RotationStatus;
 use crate::model::{
@@ -348,8 +348,8 @@ impl State {
         if selected.is_empty() {
             return;
         }
-        self.rotations = kept(&self.rotations, |one| !selected.contains(&one.id));
-        self.attempts = kept(&self.attempts, |attempt| !selected.contains(&attempt.rotation));
+        self.rotations = retained(&self.rotations, |one| !selected.contains(&one.id));
+        self.attempts = retained(&self.attempts, |attempt| !selected.contains(&attempt.rotation));
         for rotation in &selected {
             self.leases.remove(rotation);
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{kept, owned, refers};
+use super::state::{owned, refers, retained};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
 use crate::model::{SessionId, SessionKind, Subject, Time, UserId};
@@ -80,7 +80,7 @@ impl SessionWrites for Session<Pending> {
         let state = self.state_mut();
         let before = state.sessions.len();
         state.sessions =
-            kept(&state.sessions, |session| session.user != user || except == Some(session.id));
+            retained(&state.sessions, |session| session.user != user || except == Some(session.id));
         Ok((before - state.sessions.len()) as u64)
     }
 

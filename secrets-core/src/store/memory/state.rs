@@ -183,7 +183,7 @@ pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
 }
 
 /// Returns a copy of the table with only the rows for which `stays` returns true.
-pub(super) fn kept<K: Clone + Ord, V>(
+pub(super) fn retained<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,
 ) -> Table<K, V> {

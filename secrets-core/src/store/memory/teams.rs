@@ -4,7 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::state::{State, kept, owned, refers};
+use super::state::{State, owned, refers, retained};
 use super::{Pending, Session, Snapshot};
 use crate::model::{
     DELETED, DisplayName, PlanName, Slug, Subject, TeamId, Time, UserId, Violation,
@@ -140,8 +140,8 @@ impl TeamWrites for Session<Pending> {
 
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
-        state.members = kept(&state.members, |member| member.team != team);
-        state.invitations = kept(&state.invitations, |invitation| invitation.team != team);
+        state.members = retained(&state.members, |member| member.team != team);
+        state.invitations = retained(&state.invitations, |invitation| invitation.team != team);
         state.forget_permissions(|permission| permission.team == team);
         state.forget_scans(|scan| scan.team == team && scan.project.is_none());
         state.finding_marks = state

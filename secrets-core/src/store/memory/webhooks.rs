@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
-use super::state::{State, kept, owned, refers};
+use super::state::{State, owned, refers, retained};
 use super::{Pending, Session, Snapshot};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{RotationId, Subject, Time, WebhookDeliveryId, WebhookId};
@@ -151,9 +151,10 @@ impl State {
             .map(|webhook| webhook.id)
             .collect();
         if !selected.is_empty() {
-            self.webhooks = kept(&self.webhooks, |webhook| !selected.contains(&webhook.id));
-            self.webhook_deliveries =
-                kept(&self.webhook_deliveries, |delivery| !selected.contains(&delivery.webhook));
+            self.webhooks = retained(&self.webhooks, |webhook| !selected.contains(&webhook.id));
+            self.webhook_deliveries = retained(&self.webhook_deliveries, |delivery| {
+                !selected.contains(&delivery.webhook)
+            });
         }
     }
 }

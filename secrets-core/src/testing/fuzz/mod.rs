@@ -27,10 +27,10 @@ pub use crate::rotators::drivers::fuzz::{mysql_login, postgres_login, quoting};
 pub use crate::rotators::envelope::fuzz::proxy_response;
 
 /// Function of a fuzz target, with its name.
-pub type Target = (&'static str, fn(&[u8]));
+pub type FuzzTarget = (&'static str, fn(&[u8]));
 
 /// Fuzz targets of this crate.
-pub const TARGETS: &[Target] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("bundle", bundle),
     ("egress", egress),
     ("import", import),

@@ -8,11 +8,11 @@ mod target;
 pub use client_address::forwarded_for;
 pub use config::config;
 pub use request::request;
-use secrets_core::testing::fuzz::Target;
+use secrets_core::testing::fuzz::FuzzTarget;
 pub use target::{path, query};
 
 /// Fuzz targets of this crate.
-pub const TARGETS: &[Target] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("config", config),
     ("forwarded_for", forwarded_for),
     ("path", path),
