@@ -20,6 +20,8 @@ pub struct TeamScope {
     pub role: Role,
     /// Team's plan.
     pub plan: Arc<Plan>,
+    /// Field that only `access` can set, so that no other module creates scopes.
+    pub(super) is_authorized: (),
 }
 
 /// A project that the caller is authorized for.
@@ -32,6 +34,8 @@ pub struct ProjectScope {
     /// Caller's relation to the project: a member with a role, or a token with the project in its
     /// scope.
     pub relation: Relation,
+    /// Field that only `access` can set, so that no other module creates scopes.
+    pub(super) is_authorized: (),
 }
 
 /// An environment that the caller is authorized for.
