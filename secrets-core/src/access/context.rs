@@ -322,7 +322,7 @@ impl<A: Access> Context<'_, A> {
         }
         team_rate::count(self, team).await?;
         let plan = self.options().plans.of_team(&membership.team.plan);
-        Ok(TeamScope { team: membership.team, role, plan, is_authorized: () })
+        Ok(TeamScope { team: membership.team, role, plan })
     }
 
     /// Resolves a project and authorizes the caller, without a lock.
@@ -348,8 +348,7 @@ impl<A: Access> Context<'_, A> {
         allow(&self.caller.who, found.relation, permission)?;
         team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
-        let (project, relation) = (found.project, found.relation);
-        Ok(ProjectScope { project, plan, relation, is_authorized: () })
+        Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
 
     /// Resolves an environment and authorizes the caller, without a lock. Does not check the

@@ -13,6 +13,7 @@ use crate::store::{
 
 /// A team that the caller is authorized for.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TeamScope {
     /// Team that the caller is authorized for.
     pub team: TeamRecord,
@@ -20,12 +21,11 @@ pub struct TeamScope {
     pub role: Role,
     /// Team's plan.
     pub plan: Arc<Plan>,
-    /// Field that only `access` can set, so that no other module creates scopes.
-    pub(super) is_authorized: (),
 }
 
 /// A project that the caller is authorized for.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ProjectScope {
     /// Project that the caller is authorized for.
     pub project: ProjectRecord,
@@ -34,8 +34,6 @@ pub struct ProjectScope {
     /// Caller's relation to the project: a member with a role, or a token with the project in its
     /// scope.
     pub relation: Relation,
-    /// Field that only `access` can set, so that no other module creates scopes.
-    pub(super) is_authorized: (),
 }
 
 /// An environment that the caller is authorized for.
