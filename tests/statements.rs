@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use hyper::Method;
-use secrets_tests::{Build, Client, Kind};
+use secrets_tests::{App, Build, Client, Kind};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -27,12 +27,7 @@ static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 async fn a_read_has_as_many_statements_at_any_depth() {
     tracing::subscriber::set_global_default(Listener).unwrap();
     for kind in [Kind::Sqlite, Kind::Postgres] {
-        // Background workers would run further SQL statements.
-        let app = Build::on(kind).without_workers().start().await;
-        // Opens both connections for the queries for changes: with a new connection, all cached
-        // records are loaded again.
-        let (one, other) = tokio::join!(app.store.ping(), app.store.ping());
-        assert!(one.is_ok() && other.is_ok());
+        let app = start(Build::on(kind)).await;
         let alice = app.person("alice").await;
         let project = alice.project("Depth").await;
         alice.secret(&project, "production", "KEY", "kvc_deep").await;
@@ -68,10 +63,21 @@ async fn a_read_has_as_many_statements_at_any_depth() {
     }
 }
 
+/// Starts a service that runs no SQL statements except those of requests.
+async fn start(build: Build) -> App {
+    // Background workers would run further SQL statements.
+    let app = build.without_workers().start().await;
+    // Opens both connections for the queries for changes: with a new connection, all cached records
+    // are loaded again.
+    let (one, other) = tokio::join!(app.store.ping(), app.store.ping());
+    assert!(one.is_ok() && other.is_ok());
+    app
+}
+
 /// Checks that the number of SQL statements of an import does not depend on the number of secrets,
 /// whether the import inserts or replaces them.
 async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
-    let app = Build::on(kind).without_workers().start().await;
+    let app = start(Build::on(kind)).await;
     let alice = app.person("alice").await;
     let project = alice.project("Import").await;
     let path = format!("{project}/environments/production/secrets/bulk");
@@ -99,7 +105,7 @@ async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
 /// for the changes of other nodes, for the caller and the environment again after the lock, and the
 /// commit.
 async fn a_change_of_a_secret_has_few_statements(kind: Kind) {
-    let app = Build::on(kind).without_workers().start().await;
+    let app = start(Build::on(kind)).await;
     let alice = app.person("alice").await;
     let project = alice.project("Change").await;
     let path = format!("{project}/environments/production/secrets");
@@ -139,7 +145,7 @@ async fn a_change_of_a_secret_has_few_statements(kind: Kind) {
 /// Checks that a request that exceeds a rate limit runs no SQL statement, because the server checks
 /// the limits before it looks up the credential.
 async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
-    let app = Build::on(kind).rates(100, 5).proxies("127.0.0.1").without_workers().start().await;
+    let app = start(Build::on(kind).rates(100, 5).proxies("127.0.0.1")).await;
     let alice = app.person("alice").await;
     let anywhere = alice.token(&json!({ "all_projects": true })).await;
     let bound = json!({ "all_projects": true, "ip_allowlist": ["192.0.2.0/24"] });
