@@ -23,12 +23,13 @@ impl fmt::Display for Undecryptable {
 
 impl std::error::Error for Undecryptable {}
 
-/// Cipher XAES-256-GCM, initialized with one encryption key.
-pub(super) struct Cipher(Xaes256Gcm);
+/// Cipher XAES-256-GCM, initialized with one encryption key. The key is boxed, so that a moved
+/// cipher leaves no copy of it in memory that is not erased.
+pub(super) struct Cipher(Box<Xaes256Gcm>);
 
 impl Cipher {
     pub(super) fn new(key: &Key) -> Self {
-        Self(Xaes256Gcm::new(key.as_bytes().into()))
+        Self(Box::new(Xaes256Gcm::new(key.as_bytes().into())))
     }
 
     /// Encrypts `plaintext` and appends nonce, ciphertext and tag to `out`.
