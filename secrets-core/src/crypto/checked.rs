@@ -55,7 +55,7 @@ pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     let Some(digits) = body.strip_prefix(prefix) else { return false };
     let mut expected = String::with_capacity(CHECKSUM);
     push_base62(&mut expected, &CRC_32.checksum(body.as_bytes()).to_be_bytes(), CHECKSUM);
-    digits.bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
+    digits.bytes().all(|digit| digit.is_ascii_alphanumeric()) && expected == checksum
 }
 
 /// Appends a big-endian number as `digits` base62 digits, most significant digit first, with

@@ -100,21 +100,33 @@ pub struct RecordContext<'a> {
 /// Buffer for associated data. Only data with a very long secret name needs a heap allocation.
 pub(super) type AssociatedData = SmallVec<[u8; 192]>;
 
+/// Length in bytes of the associated data before the name of the secret.
+const FIXED_DATA: usize = HEADER + 5 + 2 + 4 * 16 + 2;
+
 impl RecordContext<'_> {
     pub(super) fn associated_data(&self, header: [u8; HEADER]) -> AssociatedData {
         // The length field has 16 bits; key names have at most 255 bytes.
         debug_assert!(u16::try_from(self.key.len()).is_ok(), "a key name must fit a 16-bit length");
         let length = u16::try_from(self.key.len()).unwrap_or(u16::MAX);
         let environment = self.environment.map_or_else(Uuid::nil, EnvironmentId::uuid);
-        let mut data = AssociatedData::new();
-        data.extend_from_slice(&header);
-        data.extend_from_slice(b"SCv1\0");
-        data.extend_from_slice(&[self.purpose as u8, u8::from(self.hidden)]);
-        data.extend_from_slice(self.instance.uuid().as_bytes());
-        data.extend_from_slice(self.project.uuid().as_bytes());
-        data.extend_from_slice(environment.as_bytes());
-        data.extend_from_slice(self.object.as_bytes());
-        data.extend_from_slice(&length.to_be_bytes());
+        let (instance, project) = (self.instance.uuid(), self.project.uuid());
+        let fixed: [&[u8]; 8] = [
+            &header,
+            b"SCv1\0",
+            &[self.purpose as u8, u8::from(self.hidden)],
+            instance.as_bytes(),
+            project.as_bytes(),
+            environment.as_bytes(),
+            self.object.as_bytes(),
+            &length.to_be_bytes(),
+        ];
+        // Collected in an array first, because each extension of a `SmallVec` is slow.
+        let (mut start, mut end) = ([0; FIXED_DATA], 0);
+        for part in fixed {
+            start[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
+        let mut data = AssociatedData::from_slice(&start);
         data.extend_from_slice(self.key.as_bytes());
         data.extend_from_slice(&self.version.to_be_bytes());
         data
