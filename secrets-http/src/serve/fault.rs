@@ -53,23 +53,24 @@ impl Fault {
 
     /// Converts the error to a response. `Retry-After` is computed from `now`.
     pub fn into_response(self, now: Time) -> Response {
-        let (status, text) = self.status_and_message();
-        match self {
-            Self::Operation(error) => operation_response(error, now),
+        let fault = match self {
+            Self::Operation(error) => return operation_response(error, now),
+            fault => fault,
+        };
+        let (status, text) = fault.status_and_message();
+        let mut response = error_response(status, &text);
+        match fault {
             Self::Method(allowed) => {
-                let mut response = error_response(status, &text);
                 if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
                     response.headers_mut().insert(ALLOW, allowed);
                 }
-                response
             }
-            Self::TooLarge(_) => error_response(status, &text),
             Self::TooSlow => {
-                let mut response = error_response(status, &text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                response
             }
+            Self::Operation(_) | Self::TooLarge(_) => {}
         }
+        response
     }
 }
 
