@@ -112,12 +112,35 @@ fn a_context_and_an_engine_have_their_methods_in_few_files() {
         counted.filter(|(_, methods)| *methods > 0).collect()
     };
 
-    let context = methods(" Context<");
+    let context = methods("Context");
     let files = ["access/context.rs", "engine/context.rs"];
     assert_eq!(context.keys().collect::<Vec<_>>(), files);
     assert!(context.values().sum::<usize>() <= 45, "{context:?}");
-    let engine = methods("Engine ");
+    let engine = methods("Engine");
     assert_eq!(engine.keys().collect::<Vec<_>>(), ["engine/mod.rs", "engine/offload.rs"]);
+}
+
+#[test]
+fn every_form_of_an_inherent_impl_is_found() {
+    let heads = [
+        ("impl Context<'_, Read> {", 1),
+        ("impl<A: Access> Context<'_, A> {", 1),
+        ("impl engine::Context<'_, Read> {", 1),
+        (
+            "impl<A> crate::engine::Context<'_, A>\nwhere\n    A: Access<Session = Box<dyn Reads>>,\n{",
+            1,
+        ),
+        ("impl Drop for Context<'_, Read> {", 0),
+        ("impl<A: Access> AuditContext {", 0),
+        ("impl ContextOf<Context> {", 0),
+    ];
+    for (head, expected) in heads {
+        let source = format!(
+            "{head}\n    async fn team(\n        &self,\n    ) {{\n    }}\n}}\n\nfn free() {{}}\n"
+        );
+
+        assert_eq!(inherent_methods(&source, "Context"), expected, "{head}");
+    }
 }
 
 /// Checks that operations lock rows only through `Context`. `Context` locks rows in the order that
@@ -230,10 +253,17 @@ fn without_tests(source: &str) -> String {
 
 /// Returns the number of methods in the inherent `impl` blocks of the type `of` in a source file.
 fn inherent_methods(source: &str, of: &str) -> usize {
-    let (mut methods, mut is_inside) = (0, false);
+    let (mut methods, mut head, mut is_inside) = (0, None, false);
     for line in source.lines() {
-        if line.starts_with("impl") && line.ends_with('{') {
-            is_inside = !line.contains(" for ") && line.contains(of);
+        if line.starts_with("impl") {
+            head = Some(String::new());
+        }
+        if let Some(text) = &mut head {
+            text.extend([line.trim(), " "]);
+            if line.ends_with(['{', '}']) {
+                is_inside = line.ends_with('{') && is_inherent(text, of);
+                head = None;
+            }
         } else if line.starts_with('}') {
             is_inside = false;
         } else if is_inside && line.starts_with("    ") && !line.starts_with("     ") {
@@ -241,4 +271,18 @@ fn inherent_methods(source: &str, of: &str) -> usize {
         }
     }
     methods
+}
+
+/// True if the text before the body of an `impl` block is that of an inherent one of the type `of`.
+fn is_inherent(head: &str, of: &str) -> bool {
+    let rest = head.strip_prefix("impl").unwrap();
+    let mut depth = 0;
+    // Skip the generic parameters.
+    let start = rest.find(|c| {
+        depth += i32::from(c == '<') - i32::from(c == '>');
+        depth == 0 && c != '>'
+    });
+    let rest = rest[start.unwrap()..].trim_start();
+    let path = rest.split(['<', ' ', '{']).next().unwrap();
+    !rest.contains(" for ") && path.rsplit("::").next() == Some(of)
 }
