@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -115,9 +116,12 @@ impl Host {
         let method = method_name(request.method());
         let mut logging = Logging { template: "", unknown_path: None, address: None, caller: None };
         let span = spans::begin(method, request.headers(), &id);
-        let answer = self.route(request, peer, id, &mut logging).instrument(span.clone());
-        let answer = AssertUnwindSafe(answer);
-        let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
+        let answered = {
+            // Pinned, because each combinator would copy the future, which is large.
+            let answer = pin!(self.route(request, peer, id, &mut logging));
+            AssertUnwindSafe(answer.instrument(span.clone())).catch_unwind().await
+        };
+        let (mut response, window) = answered.unwrap_or_else(|_| {
             let fault = Fault::Operation(Error::internal("a request panicked"));
             (fault.into_response(self.clock.now()), None)
         });
@@ -146,17 +150,10 @@ impl Host {
         };
         logging.address = Some(address);
         let base = RequestBase::new(&self.links, self.proxies.contain(peer));
-        let path = path::segments(request.uri().path());
-        let found = match &path {
-            Ok(segments) => self.router.find(request.method(), segments),
-            Err(_) => RouteMatch::Nothing,
-        };
-        if let (Ok(segments), RouteMatch::Nothing) = (&path, &found) {
-            logging.unknown_path = Some(self.router.redacted(segments));
-        }
+        let found = self.find(&request, logging);
         let origin = origin(&request, address, id);
         let found = match found {
-            RouteMatch::Route(route, parameters) if route.callers.is_none() => {
+            Ok(RouteMatch::Route(route, parameters)) if route.callers.is_none() => {
                 logging.template = route.template;
                 let target = Target::new(parameters, request.uri().query());
                 return self
@@ -168,19 +165,21 @@ impl Host {
         let team = origin.team_window.clone();
         let cookie_base = accepts_cookies(&found).then_some(&base);
         let admission = self.gate.admit(request.headers(), cookie_base, address, origin).await;
-        let answer = match (admission.caller, path, found) {
-            (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
-            (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
-            (_, _, RouteMatch::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
-            (_, _, RouteMatch::Method(template, allowed)) => {
+        let answer = match (admission.caller, found) {
+            (Err(error @ Error::RateLimited { .. }), _) => Err(error.into()),
+            (_, Err(BadPath::Malformed)) => Err(MALFORMED_PATH.into()),
+            (_, Err(BadPath::TrailingSlash) | Ok(RouteMatch::Nothing)) => {
+                Err(Error::NotFound(Subject::Resource).into())
+            }
+            (_, Ok(RouteMatch::Method(template, allowed))) => {
                 logging.template = template;
                 Err(Fault::Method(allowed))
             }
-            (Err(error), _, RouteMatch::Route(route, _)) => {
+            (Err(error), Ok(RouteMatch::Route(route, _))) => {
                 logging.template = route.template;
                 Err(error.into())
             }
-            (Ok(caller), _, RouteMatch::Route(route, parameters)) => {
+            (Ok(caller), Ok(RouteMatch::Route(route, parameters))) => {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
@@ -189,6 +188,20 @@ impl Host {
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
         (response, tighter(admission.window, team.get()))
+    }
+
+    /// Finds the route of a request. If there is none for its path, the redacted path is logged.
+    fn find<B>(
+        &self,
+        request: &Request<B>,
+        logging: &mut Logging,
+    ) -> Result<RouteMatch<'_>, BadPath> {
+        let segments = path::segments(request.uri().path())?;
+        let found = self.router.find(request.method(), &segments);
+        if let RouteMatch::Nothing = found {
+            logging.unknown_path = Some(self.router.redacted(&segments));
+        }
+        Ok(found)
     }
 
     /// Handles a request to a public endpoint. The request is counted for its IP address, except
@@ -285,8 +298,8 @@ where
 }
 
 /// True if the route accepts session cookies.
-fn accepts_cookies(found: &RouteMatch<'_>) -> bool {
-    !matches!(found, RouteMatch::Route(route, _) if route.template.starts_with(ESO))
+fn accepts_cookies(found: &Result<RouteMatch<'_>, BadPath>) -> bool {
+    !matches!(found, Ok(RouteMatch::Route(route, _)) if route.template.starts_with(ESO))
 }
 
 /// Returns the rate-limit window with fewer remaining requests: that of the principal or that of

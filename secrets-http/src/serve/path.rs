@@ -1,5 +1,7 @@
 //! Strict parsing of request paths. Paths that a proxy could interpret differently are refused.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 
 /// Error of parsing a path.
@@ -15,7 +17,7 @@ pub enum BadPath {
 ///
 /// A decoded segment never contains a slash, a backslash or a control character, and is neither `.`
 /// nor `..`. Therefore it is safe to look it up, to log it and to put it into another path.
-pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
+pub fn segments(path: &str) -> Result<Vec<Cow<'_, str>>, BadPath> {
     let rest = path.strip_prefix('/').ok_or(BadPath::Malformed)?;
     if rest.is_empty() {
         return Ok(Vec::new());
@@ -28,13 +30,13 @@ pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
     if ends_with_slash { Err(BadPath::TrailingSlash) } else { Ok(segments) }
 }
 
-fn segment(raw: &str) -> Result<String, BadPath> {
+fn segment(raw: &str) -> Result<Cow<'_, str>, BadPath> {
     if raw.is_empty() {
         return Err(BadPath::Malformed);
     }
     // Most segments consist of these characters.
     if raw.bytes().all(is_unreserved) && !matches!(raw, "." | "..") {
-        return Ok(raw.to_owned());
+        return Ok(Cow::Borrowed(raw));
     }
     if !raw.bytes().all(is_allowed) || !escapes_are_complete(raw) {
         return Err(BadPath::Malformed);
@@ -44,7 +46,7 @@ fn segment(raw: &str) -> Result<String, BadPath> {
     if matches!(&*decoded, "." | "..") || decoded.chars().any(misleading) {
         return Err(BadPath::Malformed);
     }
-    Ok(decoded.into_owned())
+    Ok(decoded)
 }
 
 /// True if this byte is a character that has no special meaning and need not be encoded (RFC 3986,

@@ -2,6 +2,7 @@
 //! The table also determines the responses 404 and 405 with `Allow`, the template in the log, and
 //! the OpenAPI document.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use matchit::Router as Templates;
@@ -142,8 +143,8 @@ impl Router {
     /// segment of a template stays; a segment that is only similar is replaced by the fixed segment
     /// and a question mark. All other segments may be names or values, and are replaced by `*`.
     #[must_use]
-    pub fn redacted(&self, segments: &[String]) -> String {
-        let redact = |segment: &String| {
+    pub fn redacted(&self, segments: &[Cow<'_, str>]) -> String {
+        let redact = |segment: &Cow<'_, str>| {
             let word = Some(segment).filter(|segment| segment.len() <= MAX_WORD);
             match word.and_then(|word| closest(word, self.words.iter().copied())) {
                 Some(word) if word == segment => word.to_owned(),
@@ -159,7 +160,7 @@ impl Router {
     /// Finds the route for a method and the decoded segments of a path. A static segment takes
     /// precedence over a parameter. `HEAD` is routed as `GET`.
     #[must_use]
-    pub fn find(&self, method: &Method, segments: &[String]) -> RouteMatch<'_> {
+    pub fn find(&self, method: &Method, segments: &[Cow<'_, str>]) -> RouteMatch<'_> {
         // No decoded segment contains a `/`, so the joined path splits into the same segments
         // again.
         let mut path = String::with_capacity(USUAL_PATH_LENGTH);
@@ -199,11 +200,11 @@ impl Parameter {
     /// Returns the name of the parameter, and its value in a path with these segments. The
     /// parameters that the search has found are not used, because the path may have matched a
     /// template of another route.
-    fn with_value(&self, segments: &[String]) -> (&'static str, String) {
+    fn with_value(&self, segments: &[Cow<'_, str>]) -> (&'static str, String) {
         let value = if self.is_rest {
             segments.get(self.place..).map(|rest| rest.join("/"))
         } else {
-            segments.get(self.place).cloned()
+            segments.get(self.place).map(ToString::to_string)
         };
         (self.name, value.unwrap_or_default())
     }
