@@ -43,6 +43,7 @@ pub(crate) use worker::yield_now;
 pub use worker::{Job, Periodic, Schedule, Worker};
 
 use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -93,7 +94,9 @@ impl Engine {
     /// passes before the commit.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         let span = info_span!("operation", otel.name = O::NAME, otel.status_code = Empty);
-        let result = self.run_recorded(caller, operation).instrument(span.clone()).await;
+        // Pinned, because `instrument` would copy the future, which is large.
+        let work = pin!(self.run_recorded(caller, operation));
+        let result = work.instrument(span.clone()).await;
         if let Err(error) = &result {
             self.counters.count_failure(error);
             if matches!(error, Error::Internal(_) | Error::Unavailable(_) | Error::Unconfirmed(_)) {
@@ -258,7 +261,7 @@ impl Engine {
     /// Stores an audit entry with the next batch of entries. Fails if the batch cannot be
     /// committed.
     pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
-        let stored = self.audit.record(self.store(), &self.counters, entry);
+        let stored = pin!(self.audit.record(self.store(), &self.counters, entry));
         let stored = stored.instrument(info_span!("record audit entry")).await;
         stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
     }

@@ -16,6 +16,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::join;
@@ -115,7 +116,7 @@ impl Authenticator {
         address: IpAddr,
         origin: Origin,
     ) -> Admission {
-        let admission = self.authenticate(headers, base, address, origin);
+        let admission = pin!(self.authenticate(headers, base, address, origin));
         let admission = admission.instrument(info_span!("authenticate")).await;
         if let Some(bound) = admission.caller.as_ref().err().and_then(Error::bound) {
             self.count_refusal(bound);
