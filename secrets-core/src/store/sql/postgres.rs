@@ -78,12 +78,15 @@ pub(in super::super) const CACHE_BYTES: u64 = 24 << 20;
 /// own statements than the server does, so that the error of the server arrives first. The wait for
 /// a lock is shorter than the wait for a connection, so that writes that wait for one lock do not
 /// keep other writes from getting a connection.
-const SESSION_SETTINGS: [(&str, &str); 8] = [
+const SESSION_SETTINGS: [(&str, &str); 9] = [
     // `plan_cache_mode` and `jit` are set for the statement that resolves an environment. By
     // default, the server would plan this statement again each time that the statement is run for a
     // user, and JIT-compile it because of its estimated cost. Planning takes ten times as long as
     // running it, compiling fifty times.
     ("plan_cache_mode", "force_generic_plan"),
+    // A plan is kept with its connection. A plan that was made while a table was small would
+    // otherwise scan the table after it has grown, until the server updates its statistics.
+    ("enable_seqscan", "off"),
     ("jit", "off"),
     ("lock_timeout", "1500ms"),
     ("statement_timeout", "9s"),
@@ -96,9 +99,9 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
 /// Settings of the session that migrates the tables, in addition to [`SESSION_SETTINGS`].
 /// Statements have no timeout, because the migration of a large table can take a long time. The
 /// lock timeout is shorter than that of requests, because requests to other nodes wait behind the
-/// migration.
+/// migration. Whole tables may be scanned.
 const MIGRATION_SETTINGS: &str = "SELECT set_config('lock_timeout', '1s', FALSE),
-    set_config('statement_timeout', '0', FALSE)";
+    set_config('statement_timeout', '0', FALSE), set_config('enable_seqscan', 'on', FALSE)";
 
 /// Maximum number of times that a migration is tried if another session holds a lock, such as a
 /// node that migrates or a backup. All tries together take about a minute.

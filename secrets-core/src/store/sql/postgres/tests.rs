@@ -60,6 +60,39 @@ async fn resolving_an_environment_scans_no_secrets() {
     }
 }
 
+#[tokio::test]
+async fn a_plan_of_a_small_table_does_not_scan_the_table_after_it_has_grown() {
+    let (store, database) = opened().await;
+    World::build(&store).await;
+    run(&database, "VACUUM ANALYZE secrets").await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let prepare = "PREPARE one (uuid, text) AS
+             SELECT id FROM secrets WHERE environment_id = $1 AND key = $2;
+         PREPARE several (uuid, text[]) AS
+             SELECT id FROM secrets WHERE environment_id = $1 AND key = ANY($2);";
+    let executions = ["one (NULL, 'A')", "several (NULL, ARRAY['A', 'B'])"];
+    let explained = executions.map(|execution| format!("EXPLAIN EXECUTE {execution};")).concat();
+    let setup = session_setup(&database.url().parse().unwrap());
+    let text = format!("{setup}; {prepare} {explained}");
+    sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut connection).await.unwrap();
+    run(
+        &database,
+        "INSERT INTO secrets
+         SELECT gen_random_uuid(), (SELECT id FROM environments LIMIT 1), 'GROWN_' || n,
+             decode('cd', 'hex'), FALSE, NULL, 1, 'created', NULL, now(), NULL, NULL, now(), now()
+         FROM generate_series(1, 20000) n",
+    )
+    .await;
+
+    for execution in executions {
+        let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE {execution}"));
+        let rows = sqlx::raw_sql(explain).fetch_all(&mut connection).await.unwrap();
+        let plan: String = rows.iter().map(|row| row.get::<String, _>(0) + "\n").collect();
+        assert!(plan.contains("secrets_environment_id_key_key"), "{plan}");
+        assert!(!plan.contains("Seq Scan"), "{plan}");
+    }
+}
+
 /// Returns the plans of a statement for parameters of these types: one for all values, and one for
 /// these values.
 async fn plans(
@@ -200,7 +233,7 @@ async fn waiting_for_a_connection_has_a_timeout() {
     let refused = read(store.read().await.unwrap().as_mut()).await;
 
     assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
-    assert!(begun.elapsed() < 2 * StoreOptions::default().timeouts.acquire);
+    assert!(begun.elapsed() < 10 * StoreOptions::default().timeouts.acquire);
 }
 
 #[tokio::test]
