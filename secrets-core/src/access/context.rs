@@ -386,8 +386,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission `permission` in the environment of `link`, which is
-    /// one element of an inheritance chain.
+    /// Fails unless the caller has this permission in the environment of `link`, which is one element
+    /// of an inheritance chain.
     fn allow_in(&self, link: &ChainLink, relation: Relation, permission: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), permission)

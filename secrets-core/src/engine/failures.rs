@@ -66,7 +66,8 @@ pub enum WorkItem {
     RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
-    /// Receiver of a webhook, which fails if it does not accept deliveries.
+    /// Delivery to the receiver of a webhook. It fails if the receiver refuses the delivery or does
+    /// not respond.
     WebhookReceiver(WebhookId),
     /// The last run of the background worker with this name.
     Worker(&'static str),

@@ -56,8 +56,8 @@ pub(super) async fn locked_secret(
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, SecretRecord)> {
     let selection = key.0.as_ref().map_or(Selection::None, Selection::OwnKey);
-    let access = (Permission::Write, selection);
-    let View { scope, chain, .. } = cx.locked_view(at, access, &[LockedRow::Secrets]).await?;
+    let View { scope, chain, .. } =
+        cx.locked_view(at, (Permission::Write, selection), &[LockedRow::Secrets]).await?;
     let own = chain.into_iter().next().and_then(|link| link.secrets.into_iter().next());
     let secret = own.ok_or(SECRET_NOT_FOUND)?;
     Ok((scope, Arc::unwrap_or_clone(secret)))

@@ -48,7 +48,7 @@ struct HealthResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct WorkerResponse {
     name: &'static str,
-    /// `ok`, or `fail` if the worker has not looked for work for longer than expected.
+    /// `ok`, or `fail` if the worker has not looked for work within its time limit.
     status: &'static str,
     /// Seconds since the worker last looked for work.
     age_seconds: u64,

@@ -91,8 +91,8 @@ fn triggers(environments: &[String]) -> String {
     text
 }
 
-/// Returns the SQL expression for the index of an ID's change counter: the last three of the four
-/// hexadecimal digits of the ID's last two bytes.
+/// Returns the SQL expression for the index of an ID's change counter: the last 12 bits of the ID.
+/// `hex` converts its last two bytes to four digits, of which the last three count.
 fn counter(row: &str, column: &str) -> String {
     let digits = format!("hex(substr({row}.{column}, 15))");
     let digit = |place| format!("instr('123456789ABCDEF', substr({digits}, {place}, 1))");

@@ -57,9 +57,9 @@ pub(in super::super) fn is_insertable_with(one: &SecretRecord, other: &SecretRec
         && updated(one) == updated(other)
 }
 
-/// Appends the statement that inserts secrets, and skips those whose ID or key already exists. The
-/// columns that are the same for all of them are bound only once, from the first secret; `push_rows`
-/// appends a query for the other columns: ID, key, value, hidden mark, description, kind of change.
+/// Appends an `INSERT` that skips secrets whose ID or key already exists. Values that all secrets
+/// share are bound once, from `first`; `push_rows` appends a query for the columns `id`, `key`,
+/// `sealed`, `hidden`, `sealed_description` and `change`, in this order.
 pub(in super::super) fn push_insertion(
     statement: &mut QueryBuilder<Db>,
     first: &SecretRecord,

@@ -99,9 +99,9 @@ impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
         let insert = Writes {
             statement: insertion,
-            are_together: is_insertable_with,
+            can_share_statement: is_insertable_with,
             rows: rows_of_insertion,
-            has_arrays: HAS_ARRAYS,
+            is_text_constant: HAS_ARRAYS,
         };
         self.write_all(secrets, insert, StoreError::Duplicate).await
     }
@@ -109,9 +109,9 @@ impl SecretWrites for Session<Transaction> {
     async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
         let replace = Writes {
             statement: replacement,
-            are_together: |_, _| true,
+            can_share_statement: |_, _| true,
             rows: rows_of_replacement,
-            has_arrays: false,
+            is_text_constant: false,
         };
         self.write_all(secrets, replace, StoreError::Stale).await
     }
@@ -170,13 +170,13 @@ impl SecretWrites for Session<Transaction> {
 #[derive(Clone, Copy)]
 struct Writes {
     statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
-    /// Function that is true if one statement can write two adjacent secrets.
-    are_together: fn(&SecretRecord, &SecretRecord) -> bool,
+    /// Returns true if one statement can write both secrets.
+    can_share_statement: fn(&SecretRecord, &SecretRecord) -> bool,
     /// Function that returns the number of rows that must be affected, from the numbers of secrets
     /// and of their environments.
     rows: fn(usize, usize) -> usize,
-    /// True if the parameters are arrays ([`HAS_ARRAYS`]).
-    has_arrays: bool,
+    /// True if the text of the statement does not depend on the number of secrets.
+    is_text_constant: bool,
 }
 
 impl Session<Transaction> {
@@ -212,10 +212,10 @@ async fn write_each(
     writes: Writes,
     refusal: fn(Subject) -> StoreError,
 ) -> StoreResult<()> {
-    let groups = secrets.chunk_by(|one, other| (writes.are_together)(one, other));
+    let groups = secrets.chunk_by(|one, other| (writes.can_share_statement)(one, other));
     for secrets in groups.flat_map(|group| group.chunks(BATCH)) {
         let mut statement = (writes.statement)(secrets);
-        let statement = statement.build().persistent(writes.has_arrays || secrets.len() == 1);
+        let statement = statement.build().persistent(writes.is_text_constant || secrets.len() == 1);
         let written = statement.execute(&mut *connection).await.map_err(failed)?;
         let environments: BTreeSet<_> = secrets.iter().map(|secret| secret.environment).collect();
         let expected = (writes.rows)(secrets.len(), environments.len());

@@ -74,9 +74,10 @@ pub(super) async fn sign_in(
     with_browser: bool,
 ) -> Result<Credential, Failure> {
     let grant = tokio::select! {
-        // Polled first: Ctrl-C is handled before the instructions, which name it, are shown.
+        // `ctrl_c` installs the signal handler when it is first polled. It comes first, so that the
+        // handler is installed before `show` prints that Ctrl-C ends the sign-in.
         biased;
-        _ = tokio::signal::ctrl_c() => {
+        Ok(()) = tokio::signal::ctrl_c() => {
             return Err(Failure::new(Exit::Interrupted, "interrupted, and not signed in"));
         }
         grant = async {
