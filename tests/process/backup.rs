@@ -10,14 +10,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use secrets_tests::targets::Target;
-use secrets_tests::{Person, canary, paths};
+use secrets_tests::{Person, canary, paths, until};
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 use tokio::task::JoinSet;
 
 use crate::program::{Ended, Program, Running, folder, jwt, root_key};
-use crate::rotations::world::until;
 
 /// Number of backups that the test takes of a running service.
 const ROUNDS: usize = 20;

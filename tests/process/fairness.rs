@@ -5,14 +5,13 @@ use std::io::{Write as _, stderr};
 use std::time::Instant;
 
 use secrets_core::testing::postgres::TestDatabase;
-use secrets_tests::{Person, paths};
+use secrets_tests::{Person, paths, until};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::program::{Program, Running, folder, jwt};
-use crate::rotations::world::until;
 
 /// Signs in a user and creates a project with a secret. Returns the user, the path of the project
 /// and the path of the secret.
@@ -142,7 +141,6 @@ async fn reads_beside_imports(program: Running) {
     times.sort();
     let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
     let _ = writeln!(stderr(), "{} reads, median {median:?}, longest {longest:?}", times.len());
-    assert!(times.len() > 5, "the imports ended too soon");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use secrets_core::testing::postgres::TestDatabase;
-use secrets_tests::{Client, paths};
+use secrets_tests::{Client, paths, until};
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::program::{Ended, Program, folder, jwt, log_path, records, root_key, stopped_at};
 
@@ -173,9 +172,8 @@ async fn killed_at(failpoint: &str, url: &str) {
     stopping.kill();
 
     let mut program = serve(&name, url, (OLD, None)).start();
-    while records(url, &project, 2).await < RECORDS {
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("all records have the new key", async || records(url, &project, 2).await >= RECORDS)
+        .await;
     assert_eq!(records(url, &project, 1).await, 0);
     assert_value(&program.bearer(&jwt("alice")), &project).await;
     program.terminate(Duration::from_secs(10));

@@ -8,9 +8,10 @@ use std::path::Path;
 use percent_encoding::percent_decode_str;
 use secrets_core::testing::postgres::TestDatabase;
 
+use secrets_tests::until;
+
 use crate::ordinary_user::OrdinaryUser;
 use crate::program::{Ended, Program};
-use crate::rotations::world::until;
 use crate::servers::{Server, address};
 
 /// Path of PgBouncer on Debian, which is outside of the PATH of ordinary users.

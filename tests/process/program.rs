@@ -14,9 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use secrets_core::model::{ProjectId, ids};
 use secrets_core::store::{self, SealedColumn};
 use secrets_core::testing::fixtures::project_rows;
-use secrets_tests::{Client, Person, paths};
+use secrets_tests::{Client, Person, paths, until};
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::ordinary_user::OrdinaryUser;
 
@@ -309,7 +308,6 @@ pub(crate) async fn records(url: &str, project: &str, version: u32) -> usize {
 /// stops on request), as its log file `name` shows.
 pub(crate) async fn stopped_at(name: &str, failpoint: &str) {
     let line = format!("failpoint {failpoint}");
-    while !fs::read_to_string(log_path(name)).is_ok_and(|log| log.lines().any(|it| it == line)) {
-        sleep(Duration::from_millis(20)).await;
-    }
+    let is_logged = |log: String| log.lines().any(|it| it == line);
+    until(&line, async || fs::read_to_string(log_path(name)).is_ok_and(is_logged)).await;
 }

@@ -8,9 +8,8 @@ use hyper::Method;
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::{self, ActionFilter, AuditFilter, AuditScope};
 use secrets_core::testing::postgres::TestDatabase;
-use secrets_tests::{Person, paths};
+use secrets_tests::{Person, paths, until};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::program::{Program, folder, jwt, log_path, records, root_key, stopped_at};
 
@@ -83,9 +82,7 @@ async fn is_purged_although_killed(name: &str, url: &str) {
     assert!(0 < left[2] && left[2] < RECORDS, "{left:?}");
 
     let mut program = serve(name, url).start();
-    while entries(url, &team, "project.purged").await == 0 {
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("the purge ends", async || entries(url, &team, "project.purged").await > 0).await;
     assert_eq!(records(url, &project, 1).await, 0);
     assert_eq!(entries(url, &team, "project.keys_destroyed").await, 1);
     let secret = paths::secret(&kept, "staging", "KEY");

@@ -4,10 +4,9 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt as _, chown};
 
-use secrets_tests::targets;
+use secrets_tests::{targets, until};
 
 use crate::ordinary_user::OrdinaryUser;
-use crate::rotations::world::until;
 use crate::servers::{Server, address};
 
 /// Password of the Redis users. The test runner searches logs and files for it.

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use secrets_core::testing::postgres::TestDatabase;
-use secrets_tests::{Client, Reply, targets};
+use secrets_tests::{Client, Reply, targets, until};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::program::{Program, Running, jwt, log_path};
 use crate::redis_server::Redis;
-use crate::rotations::world::until;
 use crate::servers::{Signal, address};
 
 /// Number of clients that send requests at the same time.

@@ -4,11 +4,11 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use secrets_tests::until;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use crate::ordinary_user::OrdinaryUser;
-use crate::rotations::world::until;
 use crate::servers::{Server, Signal, address};
 
 /// Password of the administrator of both servers. The test runner does not search for this

@@ -1,13 +1,12 @@
 //! Functions for tests that read the audit log from the store.
 
 use std::cmp::Reverse;
-use std::time::Duration;
 
 use secrets_core::audit;
 use secrets_core::model::{AuditBatchId, TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord, Reads};
 
-use crate::App;
+use crate::{App, until};
 
 /// Returns the newest entries of a team's audit log, newest first. Includes entries that a worker
 /// has not yet moved from the stored batches to the log.
@@ -55,17 +54,13 @@ impl App {
     ///
     /// # Panics
     ///
-    /// Panics if some entries are still not in their chain after five seconds.
+    /// Panics if some entries are still not in their chain after 90 seconds.
     pub async fn seal(&self) {
-        for _ in 0..500 {
+        until("all entries are in their chain", async || {
             audit::seal(self.service.engine()).await.unwrap();
             let mut reads = self.store.read().await.unwrap();
-            if reads.count_unsealed_audit().await.unwrap() == 0 {
-                return;
-            }
-            drop(reads);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("some entries are not in their chain");
+            reads.count_unsealed_audit().await.unwrap() == 0
+        })
+        .await;
     }
 }

@@ -25,6 +25,7 @@ mod sign_in;
 mod spoil;
 mod stores;
 pub mod targets;
+mod until;
 mod watch;
 mod wire;
 
@@ -44,6 +45,7 @@ pub use reply::Reply;
 pub use rotations::{Rotated, connection, lambda, lambda_function, postgresql};
 pub use spoil::flipped;
 pub use stores::{Kind, OpenedStore};
+pub use until::until;
 pub use watch::{Event, Watch};
 
 /// Time on the clock of every test server at its start, in the format of responses.

@@ -2,7 +2,6 @@
 
 use secrets_core::rotations;
 use std::sync::Arc;
-use std::time::Duration;
 
 use secrets_core::model::rotations::DatabaseKind;
 use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
@@ -12,7 +11,7 @@ use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};
 
-use crate::{App, Client, Person, canary, paths};
+use crate::{App, Client, Person, canary, paths, until};
 
 /// Returns a request body that tests a connection to PostgreSQL.
 #[must_use]
@@ -157,11 +156,7 @@ impl Rotated {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
         app.database.script(call, [Script::Hang]);
-        let is_called = async {
-            while count() == before {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
+        let is_called = until(call, async || count() > before);
         tokio::select! {
             entry = self.rotate_alone(app) => panic!("the rotation ended: {entry:?}"),
             () = is_called => {}
@@ -171,18 +166,16 @@ impl Rotated {
     /// Works on due rotations, as the background worker does, until this rotation is not due any
     /// more.
     pub async fn settle(&self, app: &App) {
-        loop {
+        // A worker of the server may have claimed the rotation.
+        until("the rotation is not due", async || {
             for claim in rotations::claim_rotations(app.service.engine()).await.unwrap() {
                 rotations::work(app.service.engine(), claim).await;
             }
             let record = self.record(app).await;
             let now = app.clock.now();
-            if record.schedule.work_at.is_none_or(|at| at > now) {
-                return;
-            }
-            // A worker of the server has claimed the rotation.
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+            record.schedule.work_at.is_none_or(|at| at > now)
+        })
+        .await;
     }
 }
 

@@ -41,11 +41,8 @@ impl SignIn {
             Self::Provider(issuer) => {
                 let expectations =
                     Expectations { issuer: issuer.clone(), audience: "secrets".to_owned() };
-                let timings = Timings {
-                    fetch: Duration::from_secs(1),
-                    retry_pause: Duration::from_millis(1),
-                    ..Timings::default()
-                };
+                let timings =
+                    Timings { retry_pause: Duration::from_millis(1), ..Timings::default() };
                 let settings = OidcSettings { expectations, jwks_url: None, timings };
                 let verifier = OidcVerifier::new(settings, clock.clone(), Client::new().unwrap());
                 let client = OidcClient {

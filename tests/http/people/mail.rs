@@ -5,7 +5,7 @@ use secrets_core::invitations::InvitationMail;
 use secrets_core::model::Clock as _;
 use secrets_core::outbox;
 use secrets_core::testing::fixtures;
-use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
+use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store, until};
 use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, unknown};
@@ -29,31 +29,25 @@ async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
 }
 
 /// Sends pending mail until exactly this number of messages has been sent and none is waiting. A
-/// background worker of the server may send some of them. Panics after 500 attempts.
+/// background worker of the server may send some of them.
 async fn sent(app: &App, number: usize) {
-    for _ in 0..500 {
+    until(&format!("{number} messages are sent"), async || {
         deliver(app).await;
-        if app.mailer.sent().len() == number && waiting(app).await.is_empty() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("{:?}, waiting: {:?}", app.mailer.sent(), waiting(app).await);
+        app.mailer.sent().len() == number && waiting(app).await.is_empty()
+    })
+    .await;
 }
 
 /// Sends pending mail until this attempt to send the only message has failed, and its result is
-/// stored. A background worker of the server may make the attempt. Panics after 500 tries.
+/// stored. A background worker of the server may make the attempt.
 async fn failed(app: &App, attempt: u32) {
-    for _ in 0..500 {
+    until(&format!("attempt {attempt} has failed"), async || {
         deliver(app).await;
         let row = &waiting(app).await[0];
         // During an attempt, the row is claimed.
-        if row.attempts == attempt && row.next_attempt_at != app.clock.now() + CLAIM {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("attempt {attempt} has not failed: {:?}", waiting(app).await);
+        row.attempts == attempt && row.next_attempt_at != app.clock.now() + CLAIM
+    })
+    .await;
 }
 
 async fn an_invitation_is_mailed_with_the_link_that_accepts_it(kind: Kind) {

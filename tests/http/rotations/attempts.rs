@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
 use secrets_core::ports::rotators::Timings;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, until};
 use serde_json::{Value, json};
 
 /// Starts a server on which a request waits at most this number of seconds for a rotation.
@@ -19,9 +19,7 @@ async fn waiting(kind: Kind, seconds: u64) -> App {
 
 /// Waits until the service has called the function `call` of the fake database, such as `apply`.
 async fn called(app: &App, call: &str) {
-    while !app.database.calls().contains(&call) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(call, async || app.database.calls().contains(&call)).await;
 }
 
 async fn a_database_that_never_answers_is_waited_for_45_seconds(kind: Kind) {
@@ -42,7 +40,7 @@ async fn a_database_that_never_answers_is_waited_for_45_seconds(kind: Kind) {
 
 async fn the_served_credential_works_after_a_timeout_and_the_next_attempt_succeeds(kind: Kind) {
     for call in ["apply", "verify"] {
-        let app = waiting(kind, 2_000).await;
+        let app = waiting(kind, 5_000).await;
         let main = Rotated::create(&app, "alice").await;
         main.succeed().await;
         let before = main.served().await;
@@ -59,7 +57,7 @@ async fn the_served_credential_works_after_a_timeout_and_the_next_attempt_succee
 }
 
 async fn concurrent_requests_share_an_attempt(kind: Kind) {
-    let app = waiting(kind, 2_000).await;
+    let app = waiting(kind, 5_000).await;
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Hang]);
     // The four later requests reach the time limit at the same time.
@@ -111,12 +109,7 @@ async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
         () = called(&app, "apply") => {}
     }
 
-    let ended = async {
-        while main.history().await.is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    until("the attempt ends", async || !main.history().await.is_empty()).await;
     assert_eq!(main.history().await[0]["status"], "failed");
 }
 

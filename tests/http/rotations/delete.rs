@@ -1,7 +1,5 @@
 //! Tests of deleting rotations, with or without the secrets and users that they created.
 
-use std::time::Duration;
-
 use chrono::TimeDelta;
 use secrets_core::model::{Clock as _, RotationId, ids};
 use secrets_core::ports::rotator::Fault;
@@ -9,7 +7,7 @@ use secrets_core::projects::purge;
 use secrets_core::rotations;
 use secrets_core::testing::fixtures;
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql, until};
 use serde_json::{Value, json};
 
 async fn secrets_and_users_stay_when_a_rotation_is_deleted(app: App) {
@@ -79,9 +77,7 @@ async fn an_attempt_ends_with_the_revocation_of_its_rotation(app: App) {
     app.database.script("apply", [Script::Hang]);
     let (rotate, body) = (format!("{}/rotate", main.path), json!({}));
     let revoke = async {
-        while app.database.calls().len() == calls {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("a call", async || app.database.calls().len() > calls).await;
         main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
     };
 

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -13,7 +12,7 @@ use secrets_core::model::{Error, Time};
 use secrets_core::rotations::{self, RotationWorker};
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 use secrets_core::testing::rotator::Script;
-use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql, until};
 use serde_json::json;
 
 /// Wrapper of a store that fails to begin a transaction if `refuses` returns true.
@@ -110,9 +109,7 @@ async fn a_node_that_works_on_a_rotation_keeps_its_lease(kind: Kind) {
     let engine = Arc::clone(app.service.engine());
 
     let working = tokio::spawn(async move { rotations::work(&engine, claim).await });
-    while app.database.calls().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("a call", async || !app.database.calls().is_empty()).await;
     app.wait(TimeDelta::seconds(50));
 
     assert_eq!(claimed(&other).await, 0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::{WebhookId, ids};
-use secrets_tests::{App, Build, Kind, Person, Receiver, on_every_store};
+use secrets_tests::{App, Build, Kind, Person, Receiver, on_every_store, until};
 use serde_json::{Value, json};
 
 use super::{HERE, World, deliver};
@@ -34,24 +34,20 @@ async fn a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id(kind: 
     for _ in 0..3 {
         ids.push(format!("msg_{}", world.test(&webhook).await));
     }
-    for _ in 0..200 {
+    until("each delivery was tried", async || {
         deliver(&world.app).await;
-        if world.deliveries(&webhook).await.iter().all(|one| one["attempts"] == 1) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        world.deliveries(&webhook).await.iter().all(|one| one["attempts"] == 1)
+    })
+    .await;
 
     let receiver = Receiver::start_on(address.ip(), address.port()).await;
     // All deliveries are due again. Later, the time stands still, so that no claim of a worker ends.
     world.wait(TimeDelta::seconds(6));
-    for _ in 0..200 {
+    until("all are delivered", async || {
         deliver(&world.app).await;
-        if world.deliveries(&webhook).await.iter().all(|one| one["status"] == "delivered") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        world.deliveries(&webhook).await.iter().all(|one| one["status"] == "delivered")
+    })
+    .await;
 
     let taken = receiver.taken();
     let mut arrived: Vec<_> = taken.iter().map(|one| one.header("webhook-id")).collect();
@@ -300,16 +296,13 @@ async fn pending_deliveries_of_a_disabled_webhook_are_given_up(kind: Kind) {
     world.tried(&webhook, 1).await;
 
     world.wait(TimeDelta::minutes(1));
-    for _ in 0..200 {
+    until("all have failed", async || {
         deliver(&world.app).await;
-        if world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed")
+    })
+    .await;
 
     assert_eq!(world.receiver.taken().len(), 2);
-    assert!(world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed"));
 }
 
 async fn a_replaced_delivery_that_is_repeated_is_sent_once(kind: Kind) {

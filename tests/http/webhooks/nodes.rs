@@ -7,7 +7,7 @@ use secrets_core::model::Clock as _;
 use secrets_core::outbox::Channel as _;
 use secrets_core::rotations::webhooks::WebhookDeliveries;
 use secrets_core::store::DeliveryRecord;
-use secrets_tests::{App, Kind, on_every_store};
+use secrets_tests::{App, Kind, on_every_store, until};
 
 use super::{World, deliver};
 
@@ -22,15 +22,9 @@ async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     reads.due_deliveries(WebhookDeliveries.kind(), later, None, 100).await.unwrap()
 }
 
-/// Waits until all deliveries are completed. Panics after 500 attempts.
+/// Waits until all deliveries are completed.
 async fn none_waits(app: &App) {
-    for _ in 0..500 {
-        if waiting(app).await.is_empty() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waiting: {:?}", waiting(app).await);
+    until("all deliveries are completed", async || waiting(app).await.is_empty()).await;
 }
 
 async fn two_nodes_send_each_delivery_once(kind: Kind) {

@@ -6,11 +6,11 @@ use std::fs;
 use std::time::Duration;
 
 use secrets_tests::targets::Target;
-use secrets_tests::{canary, paths};
+use secrets_tests::{canary, paths, until};
 use serde_json::json;
 
 use super::kill::{begin, recover};
-use super::world::{Open, Rotated, World, until};
+use super::world::{Open, Rotated, World};
 use crate::program::sql;
 
 /// SQL statement that makes all rotations due.

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use secrets_tests::Person;
 use secrets_tests::targets::Target;
+use secrets_tests::{Person, until};
 use serde_json::json;
 
 use super::sampler::Sampler;
-use super::world::{Open, Rotated, World, until};
+use super::world::{Open, Rotated, World};
 
 /// Returns the number of times that a test kills the server program at a step: the number in the
 /// environment variable `SECRETS_TEST_KILL_ROUNDS`, by default 1.

@@ -2,11 +2,12 @@
 //! the tests in `kill.rs` for direct rotations.
 
 use secrets_tests::targets::Target;
+use secrets_tests::until;
 
 use super::kill::{
     Way, begin, kill_in, killed_while_disabling, killed_while_rolling_back, recover, rounds,
 };
-use super::world::{World, until};
+use super::world::World;
 
 /// Creates a database of every kind, whose users are rotated through the Lambda function with this
 /// name.

@@ -5,10 +5,11 @@ use std::process::Command;
 
 use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::targets::Target;
+use secrets_tests::until;
 use serde_json::json;
 
 use super::sampler::Sampler;
-use super::world::{LOOPBACK, World, until};
+use super::world::{LOOPBACK, World};
 use crate::program::{Program, Running, log_path};
 
 /// Setting for short leases; all times are in milliseconds.

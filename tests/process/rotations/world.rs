@@ -1,10 +1,9 @@
 //! Server program with rotations of real databases, for tests.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use secrets_tests::targets::{Dialect, Target, TargetDatabase};
-use secrets_tests::{LambdaEndpoint, Person, SHARED_SECRET, lambda_function, paths};
+use secrets_tests::{LambdaEndpoint, Person, SHARED_SECRET, lambda_function, paths, until};
 use serde_json::{Value, json};
 
 use super::sampler::Served;
@@ -222,18 +221,5 @@ impl Rotated {
             Some(found["value"].as_str().unwrap().to_owned())
         };
         Some(Served { username: value(&username)?, password: value(&password)? })
-    }
-}
-
-/// Waits until `is_so` returns true. Panics with `what` after 90 seconds.
-#[track_caller]
-pub(crate) fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
-    let what = what.to_owned();
-    async move {
-        let began = Instant::now();
-        while !is_so().await {
-            assert!(began.elapsed() < Duration::from_secs(90), "timeout: {what}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
     }
 }
