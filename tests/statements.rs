@@ -49,7 +49,8 @@ async fn a_read_has_as_many_statements_at_any_depth() {
                 // The first read prepares the statements.
                 token.get(&path).await.is(200);
                 let again = statements_of(&token, &path).await;
-                alice.put(&format!("{project}/environments/production/secrets/KEY"), &value).await;
+                let path_of_key = format!("{project}/environments/production/secrets/KEY");
+                alice.put(&path_of_key, &value).await.is(200);
                 let changed = statements_of(&token, &path).await;
 
                 let expected = if kind == Kind::Sqlite { (0, 1) } else { (2, 3) };

@@ -82,13 +82,13 @@ for (const [name, kind, settings] of slow) {
   test(`a server that ${name} is not waited for longer than the timeout, and its connection is closed`, async (test) => {
     const { url, events } = await intermediaryOf(test, kind, settings);
 
-    for (const limits of [{ timeout: 200 }, { totalTimeout: 200 }]) {
+    for (const limits of [{ timeout: 2000 }, { totalTimeout: 2000 }]) {
       const start = performance.now();
       const error = await failureOf(read(new Client(url, { token, ...limits })));
 
       assert.deepEqual([error.kind, error.code], ["unavailable", "timeout"]);
       assert.match(error.message, /^no response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms$/);
-      assert.ok(performance.now() - start < 5000);
+      assert.ok(performance.now() - start < 20_000);
     }
     await until(() => events.length === 2);
     assert.deepEqual(events, ["closed", "closed"]);

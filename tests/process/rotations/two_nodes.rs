@@ -13,12 +13,12 @@ use super::world::{LOOPBACK, World};
 use crate::program::{Program, Running, log_path};
 
 /// Setting for short leases; all times are in milliseconds.
-const TIMINGS: &str = "lease=2000,heartbeat=500,margin=100";
+const TIMINGS: &str = "lease=6000,heartbeat=1000,margin=100";
 
 /// Setting for short leases that a process never checks or renews; all times are in milliseconds.
 /// Only the fence (a number stored in the target database) prevents changes by the process that
 /// lost its lease.
-const CARELESS: &str = "lease=2000,heartbeat=3600000,margin=100";
+const CARELESS: &str = "lease=6000,heartbeat=3600000,margin=100";
 
 fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Program {
     let program = Program::serve(name, "unused".as_ref())

@@ -68,7 +68,7 @@ impl Server {
 
 async fn answer(request: Request<RequestBody>, peer: SocketAddr) -> Response<Full<Bytes>> {
     match request.uri().path() {
-        "/slow" => sleep(Duration::from_millis(300)).await,
+        "/slow" => sleep(Duration::from_secs(2)).await,
         "/endless" => sleep(Duration::from_mins(1)).await,
         "/large" => return Response::new(Full::from(vec![b'x'; LARGE])),
         "/read" => drop(request.into_body().collect().await),

@@ -180,7 +180,7 @@ mod postgres {
         for _ in 0..10 {
             let begin = Instant::now();
             execute(&mut connection, "SELECT 1 FROM tokens").await;
-            assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+            assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
             sleep(Duration::from_millis(200)).await;
         }
         assert!(!migration.is_finished(), "the migration does not wait");

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_request_under_way_is_answered_before_the_end() {
-    let server = Server::start(short()).await;
+    let server = Server::start(AcceptOptions { drain: Duration::from_mins(1), ..short() }).await;
     let mut client = server.connect().await;
     client.send("GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await;
     sleep(Duration::from_millis(50)).await;
@@ -101,7 +101,7 @@ async fn a_request_that_does_not_end_is_cut_at_the_deadline() {
 
 #[tokio::test]
 async fn no_new_connection_is_accepted() {
-    let server = Server::start(short()).await;
+    let server = Server::start(AcceptOptions { drain: Duration::from_mins(1), ..short() }).await;
     let address = server.address;
     let mut client = server.connect().await;
     client.send("GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await;

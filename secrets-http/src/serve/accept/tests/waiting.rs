@@ -56,7 +56,7 @@ async fn a_client_that_writes_a_head_byte_by_byte_is_cut() {
 
 #[tokio::test]
 async fn a_connection_may_rest_for_longer_than_a_head_may_take() {
-    let server = Server::start(short()).await;
+    let server = Server::start(only_heads()).await;
     let mut client = server.connect().await;
     client.get("/").await;
 
@@ -124,14 +124,16 @@ async fn a_client_that_takes_too_long_is_cut_although_it_reads() {
 
 #[tokio::test]
 async fn a_client_that_reads_slowly_gets_all_of_its_answer() {
-    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
+    let write_stall = Duration::from_secs(5);
+    let server = Server::start(AcceptOptions { write_stall, ..only_heads() }).await;
     let mut client = server.connect().await;
     client.send("GET /large HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await;
 
     let mut received = 0;
     let mut buffer = vec![0; LARGE / 8];
+    // Together longer than a stall may last.
     for _ in 0..4 {
-        sleep(short().write_stall / 2).await;
+        sleep(write_stall * 3 / 10).await;
         received += client.0.read_exact(&mut buffer).await.unwrap();
     }
     received += client.0.read_to_end(&mut Vec::new()).await.unwrap();
