@@ -75,7 +75,7 @@ test("a writing request is repeated after the status 503 of a load balancer, and
 });
 
 const slow = [
-  ["sends its response in small pieces", "dripping", { size: 10, interval: 50 }],
+  ["sends its response in small pieces", "dripping", { size: 10, interval: 500 }],
   ["accepts requests and sends nothing", "silent", {}],
 ];
 for (const [name, kind, settings] of slow) {
