@@ -53,13 +53,12 @@ impl Fault {
 
     /// Converts the error to a response. `Retry-After` is computed from `now`.
     pub fn into_response(self, now: Time) -> Response {
-        let fault = match self {
-            Self::Operation(error) => return operation_response(error, now),
-            fault => fault,
-        };
-        let (status, text) = fault.status_and_message();
+        if let Self::Operation(error) = self {
+            return operation_response(error, now);
+        }
+        let (status, text) = self.status_and_message();
         let mut response = error_response(status, &text);
-        match fault {
+        match self {
             Self::Method(allowed) => {
                 if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
                     response.headers_mut().insert(ALLOW, allowed);
