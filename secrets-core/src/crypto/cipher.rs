@@ -23,8 +23,8 @@ impl fmt::Display for Undecryptable {
 
 impl std::error::Error for Undecryptable {}
 
-/// Cipher XAES-256-GCM, initialized with one encryption key. The key is boxed, so that a moved
-/// cipher leaves no copy of it in memory that is not erased.
+/// Cipher XAES-256-GCM, initialized with one encryption key. The expanded key is boxed, so that
+/// moving a cipher does not copy it to further places in memory.
 pub(super) struct Cipher(Box<Xaes256Gcm>);
 
 impl Cipher {
