@@ -3,7 +3,6 @@
 //! restart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,11 +26,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 fn node(name: &str, url: &str) -> Program {
     Program::serve(name, "unused".as_ref()).with("SECRETS_DATABASE_URL", url)
-}
-
-fn signal(program: &Running, name: &str) {
-    let id = program.id().to_string();
-    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
 /// Runs a request with a time limit. Returns its status, or `None` if there was no response in
@@ -117,7 +111,7 @@ impl Seen {
 async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
     for _ in 0..200 {
         sleep(Duration::from_millis(20)).await;
-        signal(program, "-STOP");
+        program.freeze().await;
         sleep(Duration::from_millis(50)).await;
         let is_held: bool = sqlx::query_scalar(
             "SELECT (SELECT COUNT(*) FROM environments) >
@@ -129,7 +123,7 @@ async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
         if is_held {
             return;
         }
-        signal(program, "-CONT");
+        program.resume();
     }
     panic!("the program never stopped inside a transaction");
 }
@@ -251,7 +245,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     })
     .await;
     assert!(stopped.elapsed() > Duration::from_secs(1), "nothing was held");
-    signal(&stalled, "-CONT");
+    stalled.resume();
     load.seen.answers().await;
     let Load { mut clients, seen } = load;
     clients.shutdown().await;
@@ -262,7 +256,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
 
 /// Waits until the database has no open transaction that writes.
 async fn quiet(watcher: &mut PgConnection) {
-    for _ in 0..600 {
+    until("no transaction is open", async || {
         let open: i64 = sqlx::query_scalar(
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
                  AND backend_xid IS NOT NULL",
@@ -270,12 +264,9 @@ async fn quiet(watcher: &mut PgConnection) {
         .fetch_one(&mut *watcher)
         .await
         .unwrap();
-        if open == 0 {
-            return;
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-    panic!("a transaction stays open");
+        open == 0
+    })
+    .await;
 }
 
 /// Requests `/health` again and again during the load, until the returned task is dropped. Fails if

@@ -214,11 +214,6 @@ impl Running {
         Person::new(client, &user)
     }
 
-    /// Returns the process ID of the program.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Makes every write of the program to a file fail, as on a full disk, or succeed again. The
     /// program must have been started by [`Program::ignoring_full_disk`].
     pub(crate) fn fill_disk(&self, is_full: bool) {
@@ -242,8 +237,35 @@ impl Running {
 
     /// Sends SIGTERM to the program.
     pub(crate) fn stop(&self) {
+        self.signal("-TERM");
+    }
+
+    /// Stops the program with SIGSTOP, and waits until each of its threads has stopped. A thread
+    /// completes a running system call first, for example a write to a file.
+    pub(crate) async fn freeze(&self) {
+        self.signal("-STOP");
+        until("each thread has stopped", async || self.is_stopped()).await;
+    }
+
+    /// Lets the stopped program continue, with SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Whether the kernel reports each thread as stopped, see `/proc/PID/stat` in proc(5).
+    fn is_stopped(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        threads.map(|thread| thread.unwrap().path().join("stat")).all(|stat| {
+            // A thread that has ended has no file.
+            let Ok(stat) = fs::read_to_string(stat) else { return true };
+            let (_, after_name) = stat.rsplit_once(')').unwrap();
+            after_name.trim_start().starts_with('T')
+        })
+    }
+
+    fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
     /// Waits for the end of the program, but not longer than `patience`. Returns the exit status.

@@ -7,7 +7,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 /// Waits until `is_so` returns true. Panics with `what` after 90 seconds.
 #[track_caller]
-pub fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
+pub fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
     let what = what.to_owned();
     async move {
         let began = Instant::now();

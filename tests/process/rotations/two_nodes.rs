@@ -1,8 +1,6 @@
 //! Tests of rotations by two server processes (nodes) with one database. One process is stopped
 //! during a rotation until its lease on the rotation has ended, so that the other takes over.
 
-use std::process::Command;
-
 use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::targets::Target;
 use secrets_tests::until;
@@ -10,7 +8,7 @@ use serde_json::json;
 
 use super::sampler::Sampler;
 use super::world::{LOOPBACK, World};
-use crate::program::{Program, Running, log_path};
+use crate::program::{Program, log_path};
 
 /// Setting for short leases; all times are in milliseconds.
 const TIMINGS: &str = "lease=6000,heartbeat=1000,margin=100";
@@ -29,11 +27,6 @@ fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Program {
         Some(place) => program.with("SECRETS_DEBUG_FAILPOINT", place),
         None => program,
     }
-}
-
-fn signal(program: &Running, name: &str) {
-    let id = program.id().to_string();
-    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,7 +61,7 @@ async fn a_late_command_of_a_node_is_refused_by_the_target() {
     }
     let asked = asked.expect("the other node took ten attempts");
     let before = rotated.history(&alice).await.len();
-    signal(&sleeper, "-STOP");
+    sleeper.freeze().await;
     // The other node takes the attempt over when the lease has ended, and later changes the same
     // slot again.
     until("the attempt is taken over", async || rotated.history(&alice).await.len() > before).await;
@@ -78,7 +71,7 @@ async fn a_late_command_of_a_node_is_refused_by_the_target() {
         sampler.refresh(rotated, &alice).await;
     }
 
-    signal(&sleeper, "-CONT");
+    sleeper.resume();
     until("the sleeper is refused", async || {
         let log = std::fs::read_to_string(log_path("rotations_two_nodes_sleeper")).unwrap();
         log.contains("refused: the target has seen a later attempt")
