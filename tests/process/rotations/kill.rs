@@ -2,8 +2,6 @@
 //! the same time. The restarted program must complete the rotation. Logins with the credential in
 //! the secrets must always succeed, and the history must contain the attempt once.
 
-use std::time::Duration;
-
 use secrets_tests::targets::Target;
 use secrets_tests::{Person, until};
 use serde_json::json;
@@ -238,7 +236,6 @@ pub(super) async fn killed_while_rolling_back(mut world: World, rounds: usize) {
             assert_eq!(entry["status"], "rolled_back", "{entry}");
             assert_eq!(rotated.served(open.owner(rotated)).await, None);
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
         open.program.kill();
     }
 }
